@@ -51,17 +51,14 @@ MOST_NAMED = 8
 """Largest number of names in a sentence."""
 
 
-def few_of(names: Sequence[str]) -> str:
+def few_of(names: Sequence[str], most: int = MOST_NAMED) -> str:
     """List of the first names for a sentence, with the number of the others.
 
-    >>> few_of(["ADD", "MUL"])
-    'ADD, MUL'
-
-    Args:
-        names: all names, in order.
+    >>> few_of(["ADD", "MUL"]), few_of(["a", "b", "c", "d"], 3)
+    ('ADD, MUL', 'a, b, c and 1 more')
     """
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def real_value(scale: float, zero_point: int) -> str:

@@ -89,10 +89,6 @@ def _own_limit(pillow: Any) -> Iterator[None]:
 def _require_reasonable(image: Image, path: str) -> None:
     """Check that the size in a picture's header is in proportion to the size of its file *path*.
 
-    Args:
-        image: the picture.
-        path: path of the file.
-
     Raises:
         ArgumentError: the decoded picture exceeds the limit.
     """

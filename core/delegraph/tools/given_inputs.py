@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.tools.array_files import read_npz
-from delegraph.tools.model_call import Details, input_name
+from delegraph.tools.model_call import Details, input_name, input_positions
 from delegraph.tools.model_inputs import fitted
 
 Names = Mapping[str, int]
@@ -57,9 +57,7 @@ def given_inputs(
         ArgumentError: no input has a given name, an input is given twice or missing in a ``.npz``
             file, or an input cannot take a value.
     """
-    names = {str(position): position for position in range(len(details))}
-    names.update(signature_names)
-    names.update({entry["name"]: position for position, entry in enumerate(details)})
+    names = input_positions(details, signature_names)
     archives = [word for word in words if _is_archive(word, names)]
     if len(archives) > 1:
         raise ArgumentError(f"{archives[0]!r} and {archives[1]!r} both hold all inputs; give one")
@@ -77,13 +75,7 @@ def given_inputs(
 
 
 def _texts(words: Sequence[str], details: Sequence[Details], names: Names) -> dict[int, str]:
-    """Return the text given for each input in *words*, ``NAME=VALUE``, by the input's position.
-
-    Args:
-        words: arguments of the user.
-        details: details of the inputs.
-        names: names of the inputs.
-    """
+    """Return the text given for each input in *words*, ``NAME=VALUE``, by the input's position."""
     texts: dict[int, str] = {}
     for word in words:
         name, value = _split(word, names)
@@ -121,12 +113,7 @@ def _split(word: str, names: Names) -> tuple[str | None, str]:
 
 
 def _is_misnamed(word: str, details: Details) -> bool:
-    """Whether *word* seems to begin with a wrong name, and is neither a file nor a text.
-
-    Args:
-        word: an argument of the user.
-        details: details of the tensor.
-    """
+    """Whether *word* seems to begin with a wrong name, and is neither a file nor a text."""
     is_text = np.dtype(details["dtype"]).kind in "SOU"
     return "=" in word and not is_text and not Path(word).exists()
 

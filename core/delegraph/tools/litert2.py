@@ -82,7 +82,7 @@ class LiteRt2Interpreter(ClosedByWith):
         self._model = load_model(model_path)
         if on_loaded is not None:
             on_loaded()
-        self._calls: dict[str | None, LiteRt2Call] = {}
+        self._calls: dict[str | None, _Call] = {}
         module = compiled_model_module()
         mode = module.CpuKernelMode[_KERNEL_MODES[experimental_op_resolver_type]]
         cpu = module.CpuOptions(num_threads=num_threads or 1, kernel_mode=mode)
@@ -111,14 +111,14 @@ class LiteRt2Interpreter(ClosedByWith):
             raise StateError("the interpreter is closed")
         return self._official
 
-    def call(self, signature: str | None = None) -> LiteRt2Call:
+    def call(self, signature: str | None = None) -> _Call:
         """Return the object with the steps of a call, by *signature* or of the whole model.
 
         Raises:
             ArgumentError: no signature calls the first subgraph.
         """
         if signature not in self._calls:
-            self._calls[signature] = LiteRt2Call(self, self._model, signature)
+            self._calls[signature] = _Call(self, self._model, signature)
         return self._calls[signature]
 
     def get_signature_list(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -162,13 +162,10 @@ class LiteRt2Interpreter(ClosedByWith):
             self._official = None
 
 
-class LiteRt2Call:
+class _Call:
     """A way to call the model, as ``ModelCall`` describes it, by one of its signatures.
 
-    Args:
-        host: the interpreter.
-        model: the interpreter's model.
-        signature: name of the signature; None means the whole model, with the tensors' own names.
+    The signature None means the whole model, with the tensors' own names.
     """
 
     def __init__(self, host: LiteRt2Interpreter, model: Model, signature: str | None) -> None:
@@ -193,11 +190,9 @@ class LiteRt2Call:
         self._has_run = False  # since a state was kept
 
     def input_details(self) -> list[Details]:
-        """Return the details of each input."""
         return self._details(self._inputs, self._host.official.get_input_tensor_details)
 
     def output_details(self) -> list[Details]:
-        """Return the details of each output."""
         return self._details(self._outputs, self._host.official.get_output_tensor_details)
 
     def _details(self, tensors: Sequence[_Named], present: Callable[[str], Any]) -> list[Details]:
@@ -207,7 +202,6 @@ class LiteRt2Call:
         return [_details(t.spec, t.name, shapes.get(t.official_name)) for t in tensors]
 
     def allocate(self, values: Sequence[NDArray[Any]]) -> None:
-        """Resize the inputs to the shapes of *values*, and allocate."""
         self._allocate([array.shape for array in values])
 
     def allocate_inputs(self) -> None:
@@ -229,11 +223,6 @@ class LiteRt2Call:
         self._shapes = shapes
 
     def fill(self, values: Sequence[NDArray[Any]]) -> None:
-        """Copy the values of all inputs, in the order of the details.
-
-        Raises:
-            ArgumentError: a value has another type or shape than its input.
-        """
         shapes = self._shapes or ()
         for position, (buffer, tensor, shape, array) in enumerate(
             zip(self._buffers[0], self._inputs, shapes, values, strict=True)
@@ -249,12 +238,10 @@ class LiteRt2Call:
             buffer.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
     def prepare(self, values: Sequence[NDArray[Any]]) -> None:
-        """Allocate for *values*, one array per input, and fill the inputs."""
         self.allocate(values)
         self.fill(values)
 
     def invoke(self) -> None:
-        """Run the model on the present inputs."""
         given, made = self._buffers
         if self._has_run:
             for position, output in self._kept.items():
@@ -266,9 +253,6 @@ class LiteRt2Call:
         """Keep each state in two buffers that are exchanged at each run.
 
         The result is None if the model has no states.
-
-        Args:
-            values: values of all inputs, which contain the initial states.
         """
         self.fill(values)
         inputs, outputs = (
@@ -283,7 +267,6 @@ class LiteRt2Call:
         return KeptState(names, sum(values[i].nbytes for i in self._kept), lambda: 0)
 
     def outputs(self) -> list[tuple[Details, NDArray[Any]]]:
-        """Return details and values of each output."""
         found = zip(self.output_details(), self._buffers[1], strict=True)
         return [(entry, _read(buffer, entry)) for entry, buffer in found]
 
@@ -328,14 +311,10 @@ def _tensors(
     *,
     is_named: bool,
 ) -> list[_Named]:
-    """Return the inputs or outputs of a signature, in the runtime's order.
+    """Return a signature's inputs or outputs, or the first subgraph's, in the runtime's order.
 
-    Args:
-        model: the model.
-        signature: the signature; None means the first subgraph.
-        side: whether to return inputs or outputs.
-        names: the runtime's names of the tensors.
-        is_named: whether details have the runtime's names, instead of the tensors' own names.
+    *names* are the runtime's names of the tensors. Details have these names if *is_named*, or else
+    the tensors' own.
     """
     graph = model.subgraphs[0 if signature is None else signature.subgraph_index]
     if signature is None:

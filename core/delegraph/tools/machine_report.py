@@ -137,8 +137,7 @@ class MachineReport:
 def machine_report(distributions: Iterable[str] = ()) -> MachineReport:
     """Return the processor, memory, versions and caches of this machine.
 
-    Args:
-        distributions: distributions of plugins, whose requirements are listed too.
+    Requirements of the plugins' *distributions* are listed too.
     """
     return MachineReport(
         processor(),
@@ -163,9 +162,8 @@ def own_variables() -> dict[str, str]:
 def versions(distributions: Iterable[str] = ()) -> dict[str, str | None]:
     """Return the versions of Delegraph's dependencies; None for packages that are not installed.
 
-    Args:
-        distributions: distributions of plugins. What they need is listed as well, and packages of
-            their extras that are installed.
+    What the plugins' *distributions* need is listed as well, and packages of their extras that are
+    installed.
     """
     needed = [requirement.name for requirement in _requirements("delegraph")]
     optional = {each.name for each in _optional("delegraph")}
@@ -184,9 +182,7 @@ def versions(distributions: Iterable[str] = ()) -> dict[str, str | None]:
 def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> Iterator[Finding]:
     """Yield problems: missing packages, wrong versions, unusable caches.
 
-    Args:
-        report: report of this machine.
-        distributions: distributions of plugins, whose requirements are checked too.
+    The requirements of the plugins' *distributions* are checked too.
     """
     for name in dict.fromkeys(("delegraph", *distributions)):
         for requirement in _requirements(name):
@@ -205,11 +201,9 @@ def check_machine(report: MachineReport, distributions: Iterable[str] = ()) -> I
 
 
 def _requirements(distribution: str, extra: str = "") -> list[Requirement]:
-    """Return the requirements of a distribution; empty if it is unknown.
+    """Return the requirements of a distribution, empty if it is unknown.
 
-    Args:
-        distribution: name of the distribution.
-        extra: name of an extra, whose requirements are included; empty for none.
+    Those of one *extra* are included; an empty text means no extra.
     """
     try:
         texts = metadata.requires(distribution) or []
@@ -312,10 +306,8 @@ def _cache(
 ) -> Cache:
     """Return the content of the cache at *path*, or the reason why it cannot be used.
 
-    Args:
-        source: the setting that names the folder.
-        path: the folder.
-        sizes_in: function that returns the size of each file that counts.
+    *source* is the setting that names the folder. *sizes_in* returns the size of each file that
+    counts.
     """
     try:
         place = Path(CacheFolder(path).place())

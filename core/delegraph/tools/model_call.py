@@ -30,6 +30,17 @@ def declared_shape(details: Details) -> list[int]:
     return dims
 
 
+def input_positions(details: Sequence[Details], others: Mapping[str, int]) -> dict[str, int]:
+    """Return the position of each input by every text that names it.
+
+    Such a text is the position, a name in *others* such as a signature's, or the tensor's name. Of
+    equal texts, a later kind of these wins.
+    """
+    positions = range(len(details))
+    own = {entry["name"]: position for position, entry in enumerate(details)}
+    return {**{str(position): position for position in positions}, **others, **own}
+
+
 class Interpreter(Protocol):
     """Methods of interpreters that calls need; Delegraph's and the official one have them."""
 
@@ -119,11 +130,7 @@ class MakesCalls(Protocol):
     """Interface of a runtime that returns ``ModelCall`` objects, without interpreter methods."""
 
     def call(self, signature: str | None = None) -> ModelCall:
-        """Return the object that calls the whole model, or a signature.
-
-        Args:
-            signature: name of the signature; None means the whole model.
-        """
+        """Return the object that calls the signature of a name; None calls the whole model."""
 
     def get_signature_list(self) -> Any:
         """Return input and output names of each signature."""
@@ -133,11 +140,7 @@ class MakesCalls(Protocol):
 
 
 def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> ModelCall:
-    """Return the object with the steps of a call, of the whole model or of a signature.
-
-    Args:
-        interpreter: the interpreter.
-        signature: name of the signature to call; None for the first subgraph.
+    """Return the object with the steps of a call, of a signature; None calls the whole model.
 
     Raises:
         ArgumentError: the model has no such signature.
@@ -153,10 +156,6 @@ def model_call(interpreter: Interpreter | MakesCalls, signature: str | None = No
 
 def allocate(interpreter: Interpreter | MakesCalls, signature: str | None = None) -> None:
     """Allocate the first subgraph, or that of *signature*, for its inputs' present shapes.
-
-    Args:
-        interpreter: the interpreter.
-        signature: name of the signature to call; None for the first subgraph.
 
     Raises:
         ArgumentError: the model has no such signature.

@@ -154,13 +154,7 @@ def random_values(details: Details, rng: np.random.Generator) -> NDArray[Any]:
 
 
 def _array_of(path: str, suffix: str, details: Details) -> NDArray[Any]:
-    """Return the array of the ``.npy`` file *path*, or the only array of an ``.npz`` file.
-
-    Args:
-        path: path of the file.
-        suffix: ending of the file's name.
-        details: details of the tensor.
-    """
+    """Return the array of the ``.npy`` file *path*, or the only array of an ``.npz`` file."""
     try:
         arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path)
     except ArgumentError as error:
@@ -178,12 +172,7 @@ def _takes_text(details: Details) -> bool:
 
 
 def _lines(path: str, details: Details) -> NDArray[Any]:
-    """Return the lines of the file *path* as strings.
-
-    Args:
-        path: path of the file.
-        details: details of the tensor.
-    """
+    """Return the lines of the file *path* as strings."""
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:

@@ -159,11 +159,6 @@ def preparation(details: Details, described: TensorMetadata, options: PictureOpt
     >>> preparation(details, NOTHING_SAID, PictureOptions(crop="square", fraction=0.875))
     'middle square of 0.875 of the shorter side, upright, resized (bilinear), byte - 128'
 
-    Args:
-        details: details of the input.
-        described: metadata of the input.
-        options: the user's choices.
-
     Raises:
         ArgumentError: mean and standard deviation have different lengths.
     """
@@ -193,13 +188,7 @@ def _numbers(values: Sequence[float]) -> str:
 
 
 def _is_planar(details: Details, options: PictureOptions, note: Callable[[str], object]) -> bool:
-    """Whether channels come before rows in the input, by the user's choice or by its shape.
-
-    Args:
-        details: details of the tensor.
-        options: the user's choices for pictures.
-        note: receives remarks for the user.
-    """
+    """Whether channels come before rows in the input, by the user's choice or by its shape."""
     if options.layout is not None:
         return options.layout == "nchw"
     shape = declared_shape(details)
@@ -231,11 +220,6 @@ def is_picture(path: str) -> bool:
 def _require_room(details: Details, width: int, height: int) -> None:
     """Check that a picture of *width* and *height* is not empty and fits the memory limit.
 
-    Args:
-        details: details of the tensor.
-        width: width in pixels.
-        height: height in pixels.
-
     Raises:
         ArgumentError: the size is zero, or exceeds the limit for a small file.
     """
@@ -248,12 +232,9 @@ def _require_room(details: Details, width: int, height: int) -> None:
 
 
 def _wanted(details: Details, size: tuple[int, int], is_planar: bool) -> tuple[int, int, int]:
-    """Return height, width and channels of the input *details*; *size* is (width, height).
+    """Return height, width and channels of the input *details*.
 
-    Args:
-        details: details of the tensor.
-        size: width and height of the picture, in pixels.
-        is_planar: whether channels come before rows.
+    *size* is the picture's width and height, in pixels, for unknown dimensions.
     """
     shape = declared = declared_shape(details)
     if is_planar and len(shape) >= 3:
@@ -309,10 +290,7 @@ def _normalized(
 ) -> NDArray[np.float32]:
     """Return ``(byte - mean) / std`` of *pixels*; mean and std are numbers, or one per channel.
 
-    Args:
-        pixels: the picture: ``[height, width, channels]``.
-        described: the author's metadata of the tensor.
-        details: details of the tensor.
+    Pixels are ``[height, width, channels]``.
     """
     channels = pixels.shape[-1]
     if len(described.mean) not in (1, channels):

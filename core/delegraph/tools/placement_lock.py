@@ -147,15 +147,9 @@ def lock_of(
 ) -> PlacementLock:
     """Return an interpreter's placement as a lock.
 
-    Beside named delegates, nodes of the default delegate count as nodes without a delegate, because
-    its presence says nothing about the named ones.
-
-    Args:
-        interpreter: an interpreter with its delegates applied; it need not be allocated.
-        model: path of the interpreter's model; only the file name is kept.
-        delegates: the requested delegates, as the user named them.
-        delegate_files: Python files of further delegates.
-        counts_default: whether nodes of the default delegate count as its own.
+    The interpreter has its delegates, and need not be allocated. Beside named delegates, nodes of
+    the default delegate count as nodes without a delegate, because its presence says nothing about
+    the named ones; *counts_default* counts them as its own. Of *model*, the file name is kept.
     """
     placement = interpreter.placement
     specs = interpreter.session.model.subgraphs
@@ -204,10 +198,8 @@ def with_paths(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return delegates and delegate files with other paths; names of delegates stay.
 
-    Args:
-        change: function that returns the new path for a path.
-        delegates: delegates as ``Interpreter(delegates=...)`` takes them.
-        delegate_files: Python files of delegates, perhaps with options.
+    *change* returns the new path for a path. Delegates are as ``Interpreter(delegates=...)`` takes
+    them; files may have options.
     """
 
     def changed(text: str) -> str:
@@ -226,10 +218,7 @@ def compare(
 ) -> PlacementDifference:
     """Return the differences between the present placement and a lock.
 
-    Args:
-        locked: the stored lock.
-        present: lock of the present placement.
-        placement: the present placement, for the reasons that delegates give.
+    *present* is the lock of the present *placement*, which has the reasons that delegates give.
     """
     causes = []
     if locked.sha256 != present.sha256:

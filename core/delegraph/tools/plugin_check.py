@@ -51,9 +51,7 @@ _UPGRADE = "upgrade the distribution with pip, or tell its authors"
 def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
     """Return findings about plugins and their offers, without importing the offered objects.
 
-    Args:
-        plugins: the plugins to inspect.
-        builtin: names of Delegraph's own commands.
+    *builtin* are the names of Delegraph's own commands.
     """
     return (
         *_unusable(plugins),
@@ -68,9 +66,7 @@ def check_offers(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Fin
 def check_loads(plugins: PluginSet, builtin: Collection[str] = ()) -> tuple[Finding, ...]:
     """Return findings about the offers, after importing every offered object.
 
-    Args:
-        plugins: the plugins to inspect.
-        builtin: names of Delegraph's own commands.
+    *builtin* are the names of Delegraph's own commands.
     """
     return (
         *(finding for offer in plugins.offers() for finding in _offer(offer)),
@@ -249,12 +245,10 @@ def unmatched(plugins: PluginSet) -> Iterator[Finding]:
 
 
 def _corrected(source: str, others: set[str], near: Sequence[str]) -> str:
-    """Return advice on a list that names an unknown plugin.
+    """Return advice on a list that names an unknown plugin, beside *others*.
 
-    Args:
-        source: environment variable with the list, or another place.
-        others: other names in the list.
-        near: the installed plugin of a similar name, if there is one.
+    *source* is the environment variable with the list, or another place. *near* has the installed
+    plugin of a similar name, if there is one.
     """
     catalogue = "'delegraph plugins list' shows what there is"
     if source not in (ALLOW_VARIABLE, DISABLE_VARIABLE):

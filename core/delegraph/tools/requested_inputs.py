@@ -14,7 +14,7 @@ from delegraph.graph.model import Model
 from delegraph.tools.called_inputs import called_metadata, other_input_names
 from delegraph.tools.given_inputs import GivenInput, given_inputs
 from delegraph.tools.input_distributions import Distribution, Range, distributed_values
-from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_call import Details, declared_shape, input_name, input_positions
 from delegraph.tools.model_inputs import input_values
 from delegraph.tools.tokenizing import text_for_all_inputs
 
@@ -59,9 +59,8 @@ class InputRequest:
                 range.
         """
         others = other_input_names(model, signature, details)
-        positions = _Positions(details, others)
-        shapes = positions.by_position("shape", self.shapes)
-        ranges = positions.by_position("range", self.ranges)
+        shapes = _by_position("shape", self.shapes, details, others)
+        ranges = _by_position("range", self.ranges, details, others)
         shaped = [_with_shape(entry, shapes.get(i)) for i, entry in enumerate(details)]
         rng = np.random.default_rng(self.seed)
         metadata = called_metadata(model, signature)
@@ -83,31 +82,23 @@ class InputRequest:
         return found
 
 
-class _Positions:
-    """Finds positions of inputs by any of their names."""
-
-    def __init__(self, details: Sequence[Details], others: Mapping[str, int]) -> None:
-        self._known = [entry["name"] for entry in details]
-        self._names = {str(position): position for position in range(len(details))}
-        self._names.update(others)
-        self._names.update({name: position for position, name in enumerate(self._known)})
-        if len(details) == 1:
-            self._names[""] = 0
-
-    def by_position(self, what: str, given: Mapping[str, Any]) -> dict[int, Any]:
-        """Return a mapping from input positions to values, given a mapping from names to values."""
-        found: dict[int, Any] = {}
-        for name, value in given.items():
-            if name not in self._names:
-                known = ", ".join(map(repr, self._known))
-                if not name:
-                    raise ArgumentError(f"a {what} without a name: say of which input, {known}")
-                close = did_you_mean(name, sorted(self._names))
-                raise ArgumentError(f"a {what} of {name!r}{close}, none of the inputs: {known}")
-            if self._names[name] in found:
-                raise ArgumentError(f"input {name!r} is given two {what}s")
-            found[self._names[name]] = value
-        return found
+def _by_position(
+    what: str, given: Mapping[str, Any], details: Sequence[Details], others: Mapping[str, int]
+) -> dict[int, Any]:
+    """Return the values *given* by names of inputs, by the inputs' positions."""
+    names = input_positions(details, others) | ({"": 0} if len(details) == 1 else {})
+    found: dict[int, Any] = {}
+    for name, value in given.items():
+        if name not in names:
+            known = ", ".join(repr(entry["name"]) for entry in details)
+            if not name:
+                raise ArgumentError(f"a {what} without a name: say of which input, {known}")
+            close = did_you_mean(name, sorted(names))
+            raise ArgumentError(f"a {what} of {name!r}{close}, none of the inputs: {known}")
+        if names[name] in found:
+            raise ArgumentError(f"input {name!r} is given two {what}s")
+        found[names[name]] = value
+    return found
 
 
 def _with_shape(details: Details, shape: Sequence[int] | None) -> Details:

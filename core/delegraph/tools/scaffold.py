@@ -322,11 +322,7 @@ ignore_missing_imports = true
 
 
 def write_project(project: Project, folder: Path) -> list[Path]:
-    """Write all files of a project and return their paths, sorted.
-
-    Args:
-        project: the project to write.
-        folder: folder of the project, which is created if it does not exist.
+    """Write all files of a project into *folder*, which may be new, and return their paths, sorted.
 
     Raises:
         ArgumentError: *folder* is a file, is not empty, or cannot be written.

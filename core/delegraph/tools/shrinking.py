@@ -50,10 +50,7 @@ AnyCase = TypeVar("AnyCase", bound=Case)
 def shrunk(case: AnyCase, fails: Callable[[AnyCase], bool], tries: int = TRIES) -> AnyCase:
     """Return the simplest case found that still fails in the same way as *case*.
 
-    Args:
-        case: the failing case to start with.
-        fails: function that returns whether a simpler case fails in the same way.
-        tries: largest number of simpler cases to try.
+    *fails* returns whether a simpler case fails in the same way; at most *tries* cases are tried.
     """
     progress = True
     while progress:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import ModelMetadata, TensorMetadata, Tokenizer
-from delegraph.tools.model_call import Details, declared_shape, input_name
+from delegraph.tools.model_call import Details, declared_shape, input_name, input_positions
 
 MAX_CHARACTERS = 1 << 20
 """Largest number of characters of a text."""
@@ -46,12 +46,7 @@ _HAN = (
 
 
 def takes_text(details: Details, described: TensorMetadata) -> bool:
-    """Whether the metadata *described* has a tokenizer for this input of integers.
-
-    Args:
-        details: details of the tensor.
-        described: the author's metadata of the tensor.
-    """
+    """Whether the metadata *described* has a tokenizer for this input of integers."""
     return described.tokenizer is not None and np.dtype(details["dtype"]).kind in "iu"
 
 
@@ -75,7 +70,7 @@ def text_for_all_inputs(
         for position, (entry, tensor) in enumerate(zip(details, described, strict=True))
         if takes_text(entry, tensor) and tensor.tokenizer and tensor.tokenizer.kind == "bert"
     ]
-    known = [*names, *map(str, range(len(details))), *(entry["name"] for entry in details)]
+    known = input_positions(details, names)
     found: list[str] = []
     for word in words:
         is_named = any(word.startswith(f"{name}=") for name in known)
@@ -143,10 +138,7 @@ def text_as_input(
 def _of_regex(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
     """Return the first *length* ids of a text, and its numbers of words and of unknown words.
 
-    Args:
-        text: the text.
-        tokenizer: the tokenizer in the metadata, with its vocabulary.
-        length: number of elements of the input; None for any number.
+    *length* is the input's number of elements; None for any number.
     """
     if not _PLAIN_PATTERN.fullmatch(tokenizer.pattern):
         raise ArgumentError(
@@ -175,42 +167,28 @@ def _indexed(tokenizer: Tokenizer) -> dict[str, int]:
 def _of_bert(text: str, tokenizer: Tokenizer, length: int | None) -> tuple[list[int], int, int]:
     """Return ids from ``[CLS]`` to ``[SEP]``, and the numbers of words and of unknown words.
 
-    Args:
-        text: the text.
-        tokenizer: the tokenizer in the metadata, with its vocabulary.
-        length: number of elements of the input; None for any number.
+    *length* is the input's number of elements; None for any number.
     """
     indexed = {word: index for index, word in enumerate(tokenizer.vocabulary)}
     missing = [word for word in ("[CLS]", "[SEP]", "[UNK]") if word not in indexed]
     if missing:
         raise ArgumentError(f"the metadata's vocabulary lacks {', '.join(missing)}")
     lower = text.translate({ord(c): c.lower() for c in string.ascii_uppercase})
-    words = list(_words(lower))
+    words = _words(lower)
     pieces = [piece for word in words for piece in _pieces(word, indexed)]
     kept = pieces if length is None else pieces[: max(0, length - 2)]
     ids = [indexed["[CLS]"], *(indexed[piece] for piece in kept), indexed["[SEP]"]][:length]
     return ids, len(words), pieces.count("[UNK]")
 
 
-def _words(text: str) -> Iterator[str]:
-    """Yield the words of a text; each punctuation mark and Chinese character is a word.
+def _words(text: str) -> list[str]:
+    """Return the words of a text; each punctuation mark and Chinese character is a word.
 
-    >>> list(_words("don't stop!"))
+    >>> _words("don't stop!")
     ['don', "'", 't', 'stop', '!']
     """
-    word = ""
-    for character in text:
-        is_space = character in " \t\n\f\r"
-        if not is_space and not _stands_alone(character):
-            word += character
-            continue
-        if word:
-            yield word
-        word = ""
-        if not is_space:
-            yield character
-    if word:
-        yield word
+    spaced = "".join(f" {each} " if _stands_alone(each) else each for each in text)
+    return re.findall(r"[^ \t\n\f\r]+", spaced)
 
 
 def _stands_alone(character: str) -> bool:

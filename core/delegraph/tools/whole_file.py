@@ -1,4 +1,4 @@
-"""Writes files atomically: completely or not at all."""
+"""Reads whole files, and writes files completely or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from delegraph.errors import ArgumentError
+
+
+def read_whole(path: str) -> bytes:
+    """Return the content of the file *path*.
+
+    Raises:
+        ArgumentError: the file cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise ArgumentError(f"{path!r} cannot be read: {reason}") from error
 
 
 def write_whole(path: str, content: bytes) -> None:

@@ -11,8 +11,7 @@ from delegraph.delegation.rules import PlacementRule
 from delegraph.errors import ArgumentError, PlacementError
 from delegraph.tools import InputRequest, RunControl, Setup, benchmark
 from delegraph.tools.array_files import read_npz
-from delegraph.tools.benchmarking.clock import Clock
-from delegraph.tools.benchmarking.run_control import DRY_RUN
+from delegraph.tools.benchmarking.run_control import DRY_RUN, Clock
 from delegraph.tools.benchmarking.timed_model import INIT, timed_model
 from support.by_name import ByName, ByNameKernel
 from support.signatures import two_signatures

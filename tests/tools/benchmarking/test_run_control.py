@@ -7,8 +7,7 @@ import pytest
 
 from delegraph.errors import ArgumentError
 from delegraph.tools import RunControl
-from delegraph.tools.benchmarking.clock import Clock
-from delegraph.tools.benchmarking.run_control import DRY_RUN, run_times
+from delegraph.tools.benchmarking.run_control import DRY_RUN, Clock, run_times
 
 
 class FakeTime:

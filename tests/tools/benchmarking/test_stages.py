@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.memory import Memory
+from delegraph.tools.benchmarking.run_control import Clock
 from delegraph.tools.benchmarking.stages import Stage, Stages
 
 

@@ -12,7 +12,7 @@ from delegraph.cli.answers.printing import (
     signature_text,
     size,
 )
-from delegraph.quantities import duration, plural, rate_text
+from delegraph.quantities import duration, few_of, plural, rate_text
 from delegraph.tools.benchmarking.threads import threads_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def print_answer(out: Console, result: BenchmarkResult) -> None:
     columns = ("stage", "time", "memory after", "peak")
     shown = {"invoke": "all runs"}
     rows = [
-        (shown.get(s.name, s.name), duration(s.seconds), _size(s.memory), _size(s.peak))
+        (shown.get(s.name, s.name), duration(s.seconds), size(s.memory), size(s.peak))
         for s in result.stages
     ]
     print_table(out, columns, rows, right=columns[1:])
@@ -86,20 +86,13 @@ def _print_latencies(out: Console, result: BenchmarkResult) -> None:
 
 
 def print_handed_on(out: Console, handed_on: HandedOn | None, rate: float | None) -> None:
-    """Print states that each run passes to the next run, and tokens per second.
+    """Print states, such as KV caches, that each run passes to the next run, and tokens per second.
 
-    If there are no states, nothing is printed.
-
-    Args:
-        out: the console to print to.
-        handed_on: states, such as KV caches; None if there are none.
-        rate: number of tokens per second; None if unknown.
+    If there are no states, nothing is printed. The *rate* is None if it is unknown.
     """
     if handed_on is None:
         return
-    names = ", ".join(handed_on.names[:_SHOWN_STATES])
-    if more := len(handed_on.names) - _SHOWN_STATES:
-        names += f" and {more} more" if more > 0 else ""
+    names = few_of(handed_on.names, _SHOWN_STATES)
     copied = f"{size(handed_on.copied_bytes)} copied" if handed_on.copied_bytes else "not copied"
     print_paragraph(
         out, f"state: each run hands {names} on to the next: {size(handed_on.bytes)}, {copied}"
@@ -148,7 +141,3 @@ def _figures(latency: Latency) -> dict[str, str]:
         "max": latency.max,
     }
     return {"runs": str(latency.count)} | {name: duration(time) for name, time in times.items()}
-
-
-def _size(count: int | None) -> str:
-    return "" if count is None else size(count)

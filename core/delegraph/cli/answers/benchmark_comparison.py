@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
@@ -23,7 +23,12 @@ from delegraph.cli.answers.printing import (
 from delegraph.cli.answers.progress_bar import about, shown_progress
 from delegraph.cli.answers.setup_names import short_names
 from delegraph.cli.failure import CheckFailed
-from delegraph.cli.options.arguments import with_options_added
+from delegraph.cli.options.kinds import (
+    Command,
+    number_option,
+    seconds_option,
+    with_options_added,
+)
 from delegraph.cli.options.op_profile import PROFILE_OPTIONS
 from delegraph.cli.options.run_control import CONTROL_OPTIONS
 from delegraph.cli.options.setup import against_option, setups_against
@@ -38,8 +43,6 @@ if TYPE_CHECKING:
     from delegraph.tools.progress import Progress
     from delegraph.tools.requested_inputs import InputRequest
     from delegraph.tools.setup import Setup
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PERCENT = click.FloatRange(0)
 
@@ -123,12 +126,8 @@ class Against:
 def with_whole_time(progress: Progress, blocks: int, announced: float) -> Progress:
     """Return a progress function that also says after the first block how long all blocks take.
 
-    A bar on a terminal shows the remaining time by itself.
-
-    Args:
-        progress: function that the returned function calls.
-        blocks: number of blocks.
-        announced: seconds that the user expects; a slightly longer time is not reported.
+    A bar on a terminal shows the remaining time by itself. A time slightly longer than *announced*
+    seconds is not reported.
     """
     begin, is_told = time.monotonic(), sys.stderr.isatty()
 
@@ -169,20 +168,10 @@ def against_options(command: Command) -> Command:
             metavar="PERCENT",
             help="Fail if MODEL is slower than a set-up, or FILE, by more.",
         ),
-        click.option(
-            "--blocks",
-            type=click.IntRange(5),
-            default=12,
-            show_default=True,
-            help="Processes, at least 5; all take turns in each.",
+        number_option(
+            "--blocks", "Processes, at least 5; all take turns in each.", default=12, least=5
         ),
-        click.option(
-            "--seconds",
-            type=click.FloatRange(0, min_open=True),
-            default=12.0,
-            show_default=True,
-            help="Total time of the comparison.",
-        ),
+        seconds_option("--seconds", "Total time of the comparison.", default=12.0, metavar=None),
         click.option(
             "--same-within",
             type=_PERCENT,
@@ -220,10 +209,6 @@ def _tokens_and_copies(timed: Timed) -> tuple[str, str]:
     return "" if rate is None else rate_text(rate), copied
 
 
-def _size(count: int | None) -> str:
-    return "" if count is None else size(count)
-
-
 def print_comparison(out: Console, found: Comparison) -> None:
     """Print the set-ups with their times, ratios and verdicts."""
     memory = "" if found.one.memory is None else f", {size(found.one.memory)} of memory"
@@ -248,7 +233,7 @@ def print_comparison(out: Console, found: Comparison) -> None:
             named[id(timed)],
             threads_text(timed.threads),
             duration(timed.median or 0.0),
-            _size(timed.memory),
+            size(timed.memory),
             timed.verdict.ratio,
             found.words_on(timed),
         ]

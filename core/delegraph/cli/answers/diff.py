@@ -33,12 +33,8 @@ def print_verdict(
 ) -> None:
     """Print whether outputs are equal, and if not, how to find the first differing node.
 
-    Args:
-        out: the terminal.
-        verdict: the verdict to print.
-        has_layers: whether layers were compared.
-        has_tolerance: whether differences above a tolerance fail the command.
-        is_one_setup: whether test and reference are equal set-ups.
+    *has_tolerance* tells whether differences above a tolerance fail the command; *is_one_setup*,
+    whether test and reference are equal set-ups.
     """
     out.print(verdict.text, style="bold")
     if is_one_setup:
@@ -136,11 +132,7 @@ def _rows(output: OutputDifference) -> list[list[object]]:
 
 
 def _numbers(metrics: dict[str, Spread]) -> list[str]:
-    """Return table texts of one output: the figures that ``SHOWN`` selects.
-
-    Args:
-        metrics: mean, deviation and extremes over runs of each metric.
-    """
+    """Return texts of one output's *metrics* over runs: the figures that ``SHOWN`` selects."""
     from delegraph.tools.differing.difference import SHOWN
     from delegraph.tools.differing.difference_texts import number
 
@@ -156,11 +148,8 @@ def print_cause(out: Console, cause: Cause) -> None:
 def print_layers(out: Console, found: LayersDifference, *, run: str, worst_first: bool) -> None:
     """Print the differences of all tensors, and a line per reason for tensors without one.
 
-    Args:
-        out: the terminal.
-        found: the differences of all tensors.
-        run: text that names the run of the layers; empty if they have all runs.
-        worst_first: whether the noisiest layer is first.
+    *run* names the run of the layers; it is empty if they have all runs. The noisiest layer is
+    first if *worst_first*.
     """
     from delegraph.tools.differing.difference_texts import (
         layer_figures,
@@ -225,8 +214,7 @@ def _layer_row(layer: LayerDifference, host: str, columns: Sequence[str]) -> lis
 def _far(difference: OutputDifference | None) -> tuple[str, str]:
     """Return two table texts: the greatest difference, and the smallest SNR, over all runs.
 
-    Args:
-        difference: difference of a tensor; None if it could not be compared.
+    Both are empty if the tensor could not be compared.
     """
     from delegraph.tools.differing.difference_texts import number
 

@@ -44,13 +44,8 @@ def bisect_and_print(
 ) -> None:
     """Search for the faulty nodes, and print them.
 
-    Args:
-        setup: the tested set-up.
-        reference: the set-up with right results; None means Delegraph's kernels.
-        tolerances: tolerance of each output, by name; None means the numerics profile.
-        given: further arguments of ``bisect``, by name.
-        progress: function that is called with the number of finished probes.
-        as_json: whether to print JSON.
+    The *reference* None means Delegraph's kernels. *tolerances* are by output; None means the
+    numerics profile. *given* has further arguments of ``bisect``, by name.
 
     Raises:
         CheckFailed: the result is wrong.
@@ -92,12 +87,8 @@ def bisect_and_print(
 def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> None:
     """Print whether outputs are right when only LiteRT's XNNPACK has nodes.
 
-    A bisection cannot search these nodes, because no placement rule takes nodes from XNNPACK.
-
-    Args:
-        whole: difference of the outputs, computed with XNNPACK.
-        found: the search without XNNPACK, which had no nodes to search.
-        as_json: whether to print JSON.
+    A bisection cannot search these nodes, because no placement rule takes nodes from XNNPACK. So
+    *found*, the search without XNNPACK, had no nodes; *whole* is the outputs' difference with it.
 
     Raises:
         CheckFailed: outputs are beyond the tolerance, by default the numerics profile.
@@ -124,10 +115,7 @@ def _judge_xnnpack(whole: Difference, found: Bisection, *, as_json: bool) -> Non
 def print_bisection(out: Console, found: Bisection, *, has_tolerance: bool = True) -> None:
     """Print the faulty nodes, and the files that reproduce each fault.
 
-    Args:
-        out: the terminal.
-        found: the faulty nodes.
-        has_tolerance: whether the user gave a tolerance.
+    *has_tolerance* tells whether the user gave a tolerance.
     """
     out.print(_verdict(found, "tolerance" if has_tolerance else "numerics profile"), style="bold")
     out.print()

@@ -34,11 +34,7 @@ def shown_log() -> Iterator[None]:
 
 
 def show_from(level: str) -> None:
-    """Show log records of Delegraph and the plugins at *level* or above, from now on.
-
-    Args:
-        level: one of :data:`LEVELS`.
-    """
+    """Show log records of Delegraph and the plugins at *level*, of :data:`LEVELS`, or above."""
     from delegraph.plugins.choice import PluginChoice
     from delegraph.plugins.discovery import declared_plugins
 

@@ -39,14 +39,11 @@ _LESS_IMPORTANT = tuple((n,) for n in ("first", "output", "calls", "so far", "st
 def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> None:
     """Print the time of each operator: initialization, then each section.
 
-    Args:
-        out: the console to print to.
-        profile: the times.
-        unprofiled: median seconds of a run that is not profiled.
+    *unprofiled* is the median of runs that are not profiled, in seconds.
     """
     heading(out, "Profile: initialization")
     columns = ("stage", "time", "memory after")
-    stages = [(s.name, duration(s.seconds), _size(s.memory)) for s in profile.stages]
+    stages = [(s.name, duration(s.seconds), size(s.memory)) for s in profile.stages]
     print_table(out, columns, stages, right=columns[1:])
     for section in profile.sections:
         _print_section(out, profile, section)
@@ -86,7 +83,7 @@ def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
                 duration(kind.seconds),
                 *map(percent, shares),
                 f"{kind.times_called:g}",
-                _size(kind.output_bytes),
+                size(kind.output_bytes),
             )
             for kind, shares in zip(kinds, section.shares(kinds), strict=True)
         ]
@@ -110,7 +107,7 @@ def _print_nodes(out: Console, section: Section) -> None:
                 *(duration(getattr(node.calls, figure)) for figure in _TIMES),
                 *map(percent, shares),
                 f"{node.times_called:g}",
-                _size(node.output_bytes),
+                size(node.output_bytes),
                 shown[node.run_order],
             )
             for node, shares in zip(nodes, section.shares(nodes), strict=True)
@@ -134,7 +131,3 @@ def node_names(names: Sequence[str]) -> list[str]:
         _REPEATED.sub(r"\1", short if count[_PLACE.sub("", short)] == 1 else name)
         for short, name in zip(first, names, strict=True)
     ]
-
-
-def _size(count: int | None) -> str:
-    return "" if count is None else size(count)

@@ -333,17 +333,15 @@ def progress(what: str) -> Iterator[None]:
         status.stop()
 
 
-def size(count: int) -> str:
-    """Return a number of bytes as text for people.
+def size(count: int | None) -> str:
+    """Return a number of bytes as text for people; None, for an unknown number, becomes empty.
 
     >>> size(999), size(4_300_000)
     ('999 B', '4.3 MB')
     """
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            break
-        value /= 1000
+    if count is None:
+        return ""
+    value, unit = _scaled(count, ("B", "kB", "MB", "GB"))
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
@@ -353,12 +351,18 @@ def amount(count: int) -> str:
     >>> amount(999), amount(300_775_552)
     ('999', '300.8 M')
     """
-    value = float(count)
-    for unit in ("", " k", " M", " G"):
-        if value < 1000 or unit == " G":
-            break
-        value /= 1000
+    value, unit = _scaled(count, ("", " k", " M", " G"))
     return f"{value:.1f}{unit}" if unit else f"{count}"
+
+
+def _scaled(value: float, units: Sequence[str]) -> tuple[float, str]:
+    """Return a number below 1000 and its unit; each unit is 1000 times the one before it."""
+    *smaller, largest = units
+    for unit in smaller:
+        if value < 1000:
+            return value, unit
+        value /= 1000
+    return value, largest
 
 
 def signature_text(shown: str, names: Iterable[str]) -> str:

@@ -80,12 +80,9 @@ class Lines:
         self._thread.start()
 
     def show(self, what: str, done: float, total: float | None) -> None:
-        """Note the progress of the work, for the next line that is written.
+        """Note the progress of the work *what*, for the next line that is written.
 
-        Args:
-            what: name of the present work.
-            done: finished amount of the work.
-            total: whole amount of the work in the same unit; None if unknown.
+        *done* and *total* have the same unit; *total* is None if it is unknown.
         """
         self._state = what, done, total
 
@@ -104,18 +101,12 @@ class Lines:
 
 
 def _line(what: str, done: float, total: float | None, elapsed: float) -> str:
-    """Return a line of text about the progress of some work.
+    """Return a line of text about the progress of some work, *elapsed* seconds after its begin.
 
     >>> _line("comparing", 1, 4, 30)
     'comparing: 25 %, 30 s so far'
     >>> _line("applying delegates", 0, None, 150)
     'applying delegates: 2 min 30 s so far'
-
-    Args:
-        what: name of the present work.
-        done: finished amount of the work.
-        total: whole amount of the work in the same unit; None if unknown.
-        elapsed: seconds since the work began.
     """
     share = f"{100 * done / total:.0f} %, " if total else ""
     return f"{what or 'working'}: {share}{span(elapsed)} so far"

@@ -222,14 +222,7 @@ def _range(output: OutputSummary) -> str:
 
 
 def _first(output: OutputSummary, room: int) -> str:
-    """Return the first values of an output as text, as many as fit into *room* columns.
-
-    There is at least one value.
-
-    Args:
-        output: summary of the output.
-        room: number of characters.
-    """
+    """Return the first values of an output, at least one, as many as fit into *room* characters."""
     words = [_number(value) for value in output.first]
     has_more = math.prod(output.shape) > len(words)
     text = ", ".join([*words, *(["..."] * has_more)])

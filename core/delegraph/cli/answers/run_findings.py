@@ -21,12 +21,8 @@ def print_findings(
 ) -> None:
     """Print boxes, poses or classes of pixels.
 
-    Args:
-        out: the console to print to.
-        findings: the findings to print.
-        size: width and height of the user's picture, in which coordinates are printed; None means
-            that coordinates are printed as shares of the size.
-        is_cut: whether *size* is the size of a part that was cut out.
+    *size* is width and height of the user's picture, or of a part that was cut out if *is_cut*.
+    Coordinates are printed in its pixels, or as shares of the size if it is None.
     """
     whole = "the part that was cut out" if is_cut else "the picture"
     unit = f"parts of {whole}" if size is None else f"pixels of {whole}"

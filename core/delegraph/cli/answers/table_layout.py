@@ -108,15 +108,11 @@ class Column:
 def wrapped(text: str, width: int, later: str = "") -> list[str]:
     """Return a sentence in lines of a width; a number and its unit stay in one line.
 
-    A word that is longer than the width has a line of its own.
+    A word that is longer than the width has a line of its own. *later* are the blanks before each
+    line but the first.
 
     >>> wrapped("it takes 1.5 MB", 12)
     ['it takes', '1.5 MB']
-
-    Args:
-        text: the sentence.
-        width: number of characters of a line.
-        later: blanks before each line but the first.
     """
     if len(text) <= width:
         return [text]
@@ -158,10 +154,7 @@ def kept_columns(
 ) -> list[Column]:
     """Return the columns for which a line has room, without some of the *optional* ones.
 
-    Args:
-        columns: columns of the table.
-        width: number of characters of a line.
-        optional: groups of headings as for :func:`fitted`.
+    *width* is in characters. *optional* has groups of headings as for :func:`fitted`.
     """
     kept = list(columns)
     for headings in optional:

@@ -16,8 +16,9 @@ from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.kinds import file_option
 from delegraph.cli.options.op_profile import op_profile_options
-from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.output_files import output_option
 from delegraph.cli.options.run_control import run_control_options
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import setup_options
@@ -50,6 +51,10 @@ class BenchmarkRequest:
     profile: ProfileRequest
 
 
+_SAVE = "Save all figures to FILE.json, or the last outputs to FILE.npz."
+_COMPARE = "Compare with a file of --save, as of another commit."
+
+
 @click.command("benchmark", cls=SectionedCommand)
 @setup_options
 @against_options
@@ -57,23 +62,10 @@ class BenchmarkRequest:
 @input_request_options("benchmark")
 @click.option("--signature", metavar="NAME", help="Call this signature, its inputs by its names.")
 @click.option("--name", default="", help="Name of this benchmark in the result.")
-@click.option(
-    "--save",
-    type=OutputFile(".json", ".npz"),
-    metavar="FILE",
-    help="Save all figures to FILE.json, or the last outputs to FILE.npz.",
-)
-@click.option(
-    "--compare-with",
-    type=click.Path(exists=True, dir_okay=False, readable=True),
-    metavar="FILE.json",
-    help="Compare with a file of --save, as of another commit.",
-)
-@click.option(
-    "--result-json",
-    type=OutputFile(),
-    metavar="FILE",
-    help="Write all figures, the time of every run, and the machine.",
+@output_option("--save", "FILE", _SAVE, ".json", ".npz")
+@file_option("--compare-with", _COMPARE, metavar="FILE.json")
+@output_option(
+    "--result-json", "FILE", "Write all figures, the time of every run, and the machine."
 )
 @op_profile_options
 @json_option

@@ -16,8 +16,14 @@ from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_text
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import diagnosis_options, json_option
-from delegraph.cli.options.inputs import input_request_options
-from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.inputs import inner_option, input_request_options
+from delegraph.cli.options.kinds import (
+    choice_option,
+    number_option,
+    seconds_option,
+    switch_option,
+)
+from delegraph.cli.options.output_files import output_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.setup import changed_setup, setup_options
 from delegraph.cli.options.without_effect import require_effect
@@ -71,18 +77,8 @@ class _DiffCommand(SectionedCommand):
     metavar='"[OPTION]..."',
     help="Set-up to compare with.  [default: Delegraph's kernels alone]",
 )
-@click.option(
-    "--runs",
-    type=click.IntRange(1),
-    help="Runs, each with new values.  [default: by input, at most 50]",
-)
-@click.option(
-    "--warmup",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="Invokes before the runs, on either side.",
-)
+@number_option("--runs", "Runs, each with new values.  [default: by input, at most 50]")
+@number_option("--warmup", "Invokes before the runs, on either side.", default=1, least=0)
 @input_request_options("inference_diff")
 @click.option("--signature", metavar="NAME", help="Call this signature, by its names.")
 @click.option(
@@ -92,40 +88,15 @@ class _DiffCommand(SectionedCommand):
     metavar="[OUTPUT=]ABS[,REL]",
     help="Fail above ABS + REL * |right|, in stored values; repeatable.",
 )
+@switch_option("--layers", "Also compare every tensor that a node computes.")
+@inner_option
+@choice_option("--sort", ["order", "worst"], "Order of layers.", default="order")
+@output_option("--plot", "FILE", "Draw the layers to a .png or .svg; needs matplotlib.")
 @click.option(
-    "--layers",
-    is_flag=True,
-    help="Also compare every tensor that a node computes.",
+    "--node-data", metavar="FOLDER", help="Write the layers' differences for Model Explorer."
 )
-@click.option(
-    "--inner",
-    type=click.Choice(["boundaries", "exposed", "alone"]),
-    show_default="alone",
-    help="Tensors in partitions.",
-)
-@click.option(
-    "--sort",
-    type=click.Choice(["order", "worst"]),
-    default="order",
-    show_default=True,
-    help="Order of layers.",
-)
-@click.option(
-    "--plot",
-    type=OutputFile(),
-    metavar="FILE",
-    help="Draw the layers to a .png or .svg; needs matplotlib.",
-)
-@click.option(
-    "--node-data",
-    metavar="FOLDER",
-    help="Write the layers' differences for Model Explorer.",
-)
-@click.option(
-    "--html",
-    type=OutputFile(".html", ".htm"),
-    metavar="FILE",
-    help="Write a page with verdict, figures and histograms.",
+@output_option(
+    "--html", "FILE", "Write a page with verdict, figures and histograms.", ".html", ".htm"
 )
 @click.option(
     "--bisect",
@@ -135,14 +106,7 @@ class _DiffCommand(SectionedCommand):
     metavar="[FOLDER]",
     help="Find nodes that cause differences.  [default folder: bisect]",
 )
-@click.option(
-    "--probe-time-limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Longest probe of --bisect.",
-)
+@seconds_option("--probe-time-limit", "Longest probe of --bisect.", default=60.0)
 @json_option
 @diagnosis_options
 def command(

@@ -14,10 +14,12 @@ from delegraph.cli.commands.evaluation import (
     change,
     change_interval,
     evaluation_options,
+    images_option,
     num_images_option,
     print_preprocessing,
 )
-from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.kinds import file_option
+from delegraph.cli.options.output_files import output_option
 from delegraph.cli.options.preprocessing import preprocessing_options
 
 if TYPE_CHECKING:
@@ -27,38 +29,15 @@ if TYPE_CHECKING:
     from delegraph.tools.evaluation.preprocessing import Preprocessing
     from delegraph.tools.progress import Progress
 
-_FILE = click.Path(exists=True, dir_okay=False)
-
 
 @click.command("classification", cls=EvaluationCommand)
 @evaluation_options
-@click.option(
-    "--images",
-    required=True,
-    type=click.Path(exists=True, file_okay=False),
-    metavar="FOLDER",
-    help="Folder of the pictures, in the order of their names.",
-)
-@click.option(
-    "--truth",
-    required=True,
-    type=_FILE,
-    help="Right classes, one a line, or lines PICTURE,CLASS.",
-)
-@click.option(
-    "--labels",
-    type=_FILE,
-    help="Names of the classes, one a line.  [default: the metadata's]",
-)
-@click.option("--denylist", type=_FILE, help="Numbers of pictures to leave out, from 1.")
+@images_option("Folder of the pictures, in the order of their names.")
+@file_option("--truth", "Right classes, one a line, or lines PICTURE,CLASS.", required=True)
+@file_option("--labels", "Names of the classes, one a line.  [default: the metadata's]")
+@file_option("--denylist", "Numbers of pictures to leave out, from 1.")
 @num_images_option
-@click.option(
-    "--csv",
-    "csv_path",
-    type=OutputFile(".csv"),
-    metavar="FILE.csv",
-    help="Write each set-up's answer for each picture.",
-)
+@output_option("--csv", "FILE.csv", "Write each set-up's answer for each picture.", ".csv")
 @preprocessing_options
 def command(
     evaluation: Evaluation,
@@ -67,7 +46,7 @@ def command(
     labels: str | None,
     denylist: str | None,
     num_images: int,
-    csv_path: str | None,
+    csv: str | None,
     preprocessing: Preprocessing,
 ) -> None:
     """Evaluate a classifier of pictures.
@@ -91,8 +70,8 @@ def command(
             warmup_runs=evaluation.warmup_runs,
             progress=progress,
         )
-        if csv_path is not None:
-            result.save_csv(csv_path)
+        if csv is not None:
+            result.save_csv(csv)
         return result
 
     evaluation.finish(evaluate, _print_classification)

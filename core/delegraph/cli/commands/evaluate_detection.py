@@ -12,12 +12,14 @@ from delegraph.cli.commands.evaluation import (
     Evaluation,
     EvaluationCommand,
     evaluation_options,
+    images_option,
     num_images_option,
     print_changes,
     print_preprocessing,
     setup_headings,
 )
-from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.kinds import file_option, number_option, switch_option
+from delegraph.cli.options.output_files import output_option
 from delegraph.cli.options.preprocessing import whole_picture_options
 from delegraph.quantities import plural
 
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from delegraph.tools.evaluation.preprocessing import Preprocessing
     from delegraph.tools.progress import Progress
 
-_FILE = click.Path(exists=True, dir_okay=False)
-
 
 def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(part.strip() for part in text.split(","))
@@ -38,30 +38,11 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 
 @click.command("detection", cls=EvaluationCommand)
 @evaluation_options
-@click.option(
-    "--images",
-    required=True,
-    type=click.Path(exists=True, file_okay=False),
-    metavar="FOLDER",
-    help="Folder of the pictures.",
-)
-@click.option(
-    "--truth",
-    required=True,
-    type=_FILE,
-    help="COCO's .json, or ground_truth.pb.",
-)
-@click.option(
-    "--ids",
-    type=_FILE,
-    help="Use only the pictures with these ids, one a line.",
-)
+@images_option("Folder of the pictures.")
+@file_option("--truth", "COCO's .json, or ground_truth.pb.", required=True)
+@file_option("--ids", "Use only the pictures with these ids, one a line.")
 @num_images_option
-@click.option(
-    "--labels",
-    type=_FILE,
-    help="Classes of the ground truth, one a line.  [default: any]",
-)
+@file_option("--labels", "Classes of the ground truth, one a line.  [default: any]")
 @click.option(
     "--class-offset",
     type=int,
@@ -75,25 +56,9 @@ def _split(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     metavar="LIST",
     help="Order: scores,boxes,count,classes.  [default: recognized]",
 )
-@click.option(
-    "--keep-all",
-    is_flag=True,
-    help="Keep detections that the official script drops.",
-)
-@click.option(
-    "--csv",
-    "csv_path",
-    type=OutputFile(".csv"),
-    metavar="FILE.csv",
-    help="Write each set-up's detections in each picture.",
-)
-@click.option(
-    "--resamples",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Draws of the bootstrap, for intervals.",
-)
+@switch_option("--keep-all", "Keep detections that the official script drops.")
+@output_option("--csv", "FILE.csv", "Write each set-up's detections in each picture.", ".csv")
+@number_option("--resamples", "Draws of the bootstrap, for intervals.", default=1000)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
 @whole_picture_options
 def command(
@@ -104,7 +69,7 @@ def command(
     num_images: int,
     labels: str | None,
     keep_all: bool,
-    csv_path: str | None,
+    csv: str | None,
     preprocessing: Preprocessing,
     **options: Any,
 ) -> None:
@@ -136,8 +101,8 @@ def command(
             progress=progress,
             **options,
         )
-        if csv_path is not None:
-            result.save_csv(csv_path)
+        if csv is not None:
+            result.save_csv(csv)
         return result
 
     evaluation.finish(evaluate, print_detection)

@@ -23,6 +23,12 @@ from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.answers.result_file import write_result
 from delegraph.cli.answers.setup_names import short_names
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.kinds import (
+    Command,
+    group,
+    number_option,
+    switch_option,
+)
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.preprocessing import PRESETS
 from delegraph.cli.options.sections import SectionedCommand
@@ -40,8 +46,6 @@ if TYPE_CHECKING:
     from delegraph.tools.latency import Latency
     from delegraph.tools.progress import Progress
     from delegraph.tools.setup import Setup
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 BAD_SHOWN = 10
 """Largest number of unusable samples in the table; JSON has all."""
@@ -116,10 +120,7 @@ class Evaluation:
     ) -> None:
         """Evaluate, write the result, delete the journal, and print.
 
-        Args:
-            evaluate: function that computes the result.
-            show: function that prints the task's own part of the result, between set-ups and bad
-                samples.
+        *show* prints the task's own part of the result, between set-ups and bad samples.
         """
         if self.restart and self.journal is not None:
             with contextlib.suppress(FileNotFoundError):
@@ -168,7 +169,7 @@ def evaluation_options(command: Command) -> Command:
         evaluation = Evaluation(setups, output, restart, warmup_runs, as_json)
         return command(*arguments, evaluation=evaluation, **options)
 
-    return setup_options(_with_options(json_option(diagnosis_options(cast(Command, run)))))
+    return setup_options(_options(json_option(diagnosis_options(cast(Command, run)))))
 
 
 def _require_json_ending(output: str) -> None:
@@ -180,25 +181,18 @@ def _require_json_ending(output: str) -> None:
     raise click.UsageError(f"--output {output!r}: expected a file ending in .json{table}")
 
 
-def _with_options(command: Command) -> Command:
-    command = click.option(
-        "--warmup-runs",
-        type=click.IntRange(0),
-        default=1,
-        show_default=True,
-        help="Runs before times are measured.",
-    )(command)
-    command = click.option(
-        "--restart", is_flag=True, help="Start again; drop an interrupted run's results."
-    )(command)
-    command = click.option(
+_options = group(
+    against_option("Compare with another set-up"),
+    click.option(
         "-o",
         "--output",
         type=OutputFile(),
         metavar="FILE.json",
         help="Write the result; an interrupted run goes on from FILE.journal.",
-    )(command)
-    return against_option("Compare with another set-up")(command)
+    ),
+    switch_option("--restart", "Start again; drop an interrupted run's results."),
+    number_option("--warmup-runs", "Runs before times are measured.", default=1, least=0),
+)
 
 
 def _print_setups(out: Console, answers: Answers) -> None:
@@ -256,11 +250,9 @@ def print_changes(
 ) -> None:
     """Print how figures of other set-ups differ from those of set-up 1.
 
-    Args:
-        out: the console to print to.
-        kind: heading of the column with the figures' names.
-        changes: number of a set-up, name of a figure, its drop and the interval of the drop; None
-            if there is a single sample, which gives no interval.
+    *kind* is the heading of the column with the figures' names. *changes* have the number of a
+    set-up, the name of a figure, its drop and the interval of the drop; None if there is a single
+    sample, which gives no interval.
     """
     heading(out, "Change from set-up 1")
     columns = ("", kind, "change", "95 % interval", "verdict")
@@ -296,9 +288,7 @@ def change(drop: float, form: str) -> str:
     >>> change(0.25, "{:.2f}"), change(-0.25, "{:.2f}"), change(0.0, "{:.2f}")
     ('0.25 lower', '0.25 higher', 'none')
 
-    Args:
-        drop: figure of set-up 1 minus the other figure.
-        form: format of a figure.
+    *drop* is the figure of set-up 1 minus the other figure; *form* is the format of a figure.
     """
     if drop != drop:
         return "no number"
@@ -308,9 +298,8 @@ def change(drop: float, form: str) -> str:
 def change_interval(interval: Interval, form: str) -> str:
     """Text of the interval of a change; it is negative where the figure is lower than in set-up 1.
 
-    Args:
-        interval: interval of the drop, whose sign is that of a loss.
-        form: format of a figure, with its sign.
+    *interval* is that of the drop, whose sign is that of a loss. *form* is the format of a figure,
+    with its sign.
     """
     ends = (0.0 - interval.high, 0.0 - interval.low)
     return " to ".join(form.format(end) if end else "0" for end in ends)
@@ -326,11 +315,13 @@ def _print_bad(out: Console, answers: Answers) -> None:
         out.print(f"  and {len(answers.bad) - BAD_SHOWN} more")
 
 
-num_images_option = click.option(
-    "--num-images",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Number of pictures, by name; 0 means all.",
+def images_option(text: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--images``, a folder, with *text* as its help."""
+    folder = click.Path(exists=True, file_okay=False)
+    return click.option("--images", required=True, type=folder, metavar="FOLDER", help=text)
+
+
+num_images_option = number_option(
+    "--num-images", "Number of pictures, by name; 0 means all.", default=0, least=0
 )
 """Decorator that adds ``--num-images``, for every task on pictures."""

@@ -8,6 +8,7 @@ import click
 
 from delegraph.cli.answers.printing import console, print_json
 from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.kinds import choice_option
 from delegraph.cli.options.sections import SectionedCommand
 
 TEMPLATES = ("kernel", "engine", "compiler", "custom-op")
@@ -19,18 +20,8 @@ ENGINES = ("custom", "onnxruntime", "openvino")
 
 @click.command("new", cls=SectionedCommand)
 @click.argument("name")
-@click.option(
-    "--template",
-    type=click.Choice(TEMPLATES),
-    show_default="kernel",
-    help="Kind of plugin.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    show_default="custom",
-    help="Engine of the delegate.",
-)
+@choice_option("--template", TEMPLATES, "Kind of plugin.", show_default="kernel")
+@choice_option("--engine", ENGINES, "Engine of the delegate.", show_default="custom")
 @click.option(
     "--directory",
     metavar="DIR",

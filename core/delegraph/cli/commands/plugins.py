@@ -20,7 +20,6 @@ from delegraph.cli.commands.plugins_catalogue import catalogue
 from delegraph.cli.exit_codes import OK, PLUGIN_TROUBLE
 from delegraph.cli.options.arguments import (
     ByteCount,
-    Command,
     complete_delegate,
     diagnosis_options,
     json_option,
@@ -31,6 +30,7 @@ from delegraph.cli.options.delegate_help import (
     print_claims,
     print_delegate,
 )
+from delegraph.cli.options.kinds import Command, seconds_option, switch_option
 from delegraph.cli.options.sections import SectionedCommand, SummarizedGroup
 from delegraph.quantities import plural
 
@@ -61,14 +61,8 @@ def command() -> None:
 
 def time_limit_option(default: float) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--time-limit``, for processes that import plugins."""
-    return click.option(
-        "--time-limit",
-        type=click.FloatRange(0, min_open=True),
-        default=default,
-        show_default=True,
-        metavar="SECONDS",
-        help="Give up on plugins that take longer.",
-    )
+    text = "Give up on plugins that take longer."
+    return seconds_option("--time-limit", text, default=default)
 
 
 @command.command("list", cls=SectionedCommand)
@@ -121,21 +115,15 @@ def _print_list(plugins: PluginSet, by_default: DefaultDelegates) -> None:
     offers = plugins.offers()
     if offers:
         heading(out, "Delegates")
-        print_table(
-            out,
-            ("name", "plugin", "summary"),
-            [(o.spec.name, o.plugin.name, o.spec.summary) for o in offers],
-        )
+        offered = [(o.spec.name, o.plugin.name, o.spec.summary) for o in offers]
+        print_table(out, ("name", "plugin", "summary"), offered)
         out.print()
         out.print(f"  {by_default}")
-    ops = [(spec.name, p.name, spec.summary) for p in plugins.plugins for spec in p.custom_ops]
-    if ops:
-        heading(out, "Custom operators")
-        print_table(out, ("name", "plugin", "summary"), sorted(ops))
-    commands = [(s.name, p.name, s.summary) for p in plugins.plugins for s in p.commands]
-    if commands:
-        heading(out, "Commands")
-        print_table(out, ("name", "plugin", "summary"), sorted(commands))
+    for title, kind in (("Custom operators", "custom_ops"), ("Commands", "commands")):
+        found = [(s.name, p.name, s.summary) for p in plugins.plugins for s in getattr(p, kind)]
+        if found:
+            heading(out, title)
+            print_table(out, ("name", "plugin", "summary"), sorted(found))
     _print_unusable(out, plugins)
     _print_misspelled(out, plugins)
 
@@ -159,7 +147,7 @@ def _print_unusable(out: Console, plugins: PluginSet) -> None:
 
 @command.command("info", cls=SectionedCommand)
 @click.argument("name", shell_complete=complete_delegate)
-@click.option("--claims", is_flag=True, help="Load the delegates, and show their claims.")
+@switch_option("--claims", "Load the delegates, and show their claims.")
 @json_option
 @diagnosis_options
 def info(name: str, claims: bool, as_json: bool) -> int:
@@ -223,7 +211,7 @@ def _named(plugins: PluginSet, name: str) -> tuple[list[Offer], list[Plugin]]:
 
 
 @command.command("doctor", cls=SectionedCommand)
-@click.option("--isolated", is_flag=True, help="Look at each plugin in a process of its own.")
+@switch_option("--isolated", "Look at each plugin in a process of its own.")
 @time_limit_option(60)
 @click.option(
     "--memory-limit",

@@ -12,7 +12,8 @@ import click
 from delegraph.cli.answers.printing import print_json, progress, size
 from delegraph.cli.answers.progress_bar import shown_progress
 from delegraph.cli.options.arguments import diagnosis_options, json_option
-from delegraph.cli.options.inputs import input_request_options
+from delegraph.cli.options.inputs import inner_option, input_request_options
+from delegraph.cli.options.kinds import number_option, seconds_option, switch_option
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.run_control import CONTROL_OPTIONS, run_control_options
 from delegraph.cli.options.sections import SectionedCommand
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 _RANDOM_RUNS = 3
 """Number of runs of --diff on random inputs."""
+
+_RUNS_BY_DEFAULT = f"{_RANDOM_RUNS}; 1 for given inputs"
 
 
 @dataclass(frozen=True)
@@ -71,44 +74,24 @@ class ReportRequest:
     show_default=True,
     help="File of the page.",
 )
-@click.option(
-    "--signature",
-    metavar="NAME",
-    help="Show this signature first, and measure it.",
-)
+@click.option("--signature", metavar="NAME", help="Show this signature first, and measure it.")
 @click.option(
     "--beside",
     metavar='"[OPTION]..."',
     help="Show another placement beside this one, as '-d numba_cpu'.",
 )
-@click.option("--memory", is_flag=True, help="Show the arena over time, by every planner.")
-@click.option("--benchmark", is_flag=True, help="Show the time of the model and of each operator.")
+@switch_option("--memory", "Show the arena over time, by every planner.")
+@switch_option("--benchmark", "Show the time of the model and of each operator.")
 @against_option("Measure another set-up")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(0, min_open=True),
-    default=12.0,
-    show_default=True,
-    help="Total time for --against.",
-)
-@click.option("--diff", is_flag=True, help="Compare every layer with the reference, and show it.")
+@seconds_option("--seconds", "Total time for --against.", default=12.0, metavar=None)
+@switch_option("--diff", "Compare every layer with the reference, and show it.")
 @click.option(
     "--reference",
     metavar='"[OPTION]..."',
     help="Reference for --diff.  [default: Delegraph's kernels alone]",
 )
-@click.option(
-    "--inner",
-    type=click.Choice(["boundaries", "exposed", "alone"]),
-    show_default="alone",
-    help="Tensors in partitions.",
-)
-@click.option(
-    "--diff-runs",
-    type=click.IntRange(1),
-    show_default=f"{_RANDOM_RUNS}; 1 for given inputs",
-    help="Runs for --diff, each random.",
-)
+@inner_option
+@number_option("--diff-runs", "Runs for --diff, each random.", show_default=_RUNS_BY_DEFAULT)
 @run_control_options
 @input_request_options("benchmark")
 @json_option

@@ -22,6 +22,7 @@ from delegraph.cli.answers.printing import console, print_json, progress
 from delegraph.cli.answers.run import RunAnswer, print_answer
 from delegraph.cli.options.arguments import diagnosis_options, json_option
 from delegraph.cli.options.inputs import input_option, sample_rate_option, seed_option
+from delegraph.cli.options.kinds import file_option, number_option
 from delegraph.cli.options.output_files import OutputFile, save_option
 from delegraph.cli.options.pictures import NAMES as PICTURE_OPTIONS
 from delegraph.cli.options.pictures import picture_options
@@ -78,20 +79,10 @@ def _require_drawable(
 @click.command("run", cls=SectionedCommand)
 @setup_options
 @input_option
-@click.option(
-    "--labels",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Names of the classes, one a line.  [default: the metadata's]",
-)
-@click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Classes shown.")
+@file_option("--labels", "Names of the classes, one a line.  [default: the metadata's]")
+@number_option("--top", "Classes shown.", default=5)
 @click.option("--signature", metavar="NAME", help="Call this signature, by its names.")
-@click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Number of invokes; the median time is shown.",
-)
+@number_option("--repeat", "Number of invokes; the median time is shown.", default=1)
 @click.option(
     "--threshold",
     type=float,

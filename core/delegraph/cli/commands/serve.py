@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from delegraph.cli.answers.printing import print_json
-from delegraph.cli.options.arguments import (
-    ModelPath,
-    diagnosis_options,
-    json_option,
-    with_options_added,
-)
+from delegraph.cli.options.arguments import ModelPath, diagnosis_options, json_option
+from delegraph.cli.options.kinds import choice_option, group, number_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.cli.options.serving import (
     ADDRESS_OPTIONS,
@@ -31,33 +27,17 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     click.argument("others", nargs=-1, type=ModelPath(), metavar="[MODEL]..."),
-    click.option(
-        "--versions",
-        type=click.Choice(["newest", "all"]),
-        default="newest",
-        show_default=True,
-        help="Versions served: name/1, name/2.",
+    choice_option(
+        "--versions", ["newest", "all"], "Versions served: name/1, name/2.", default="newest"
+    ),
+    choice_option(
+        "--model-control", ["auto", "on", "off"], "Clients may load models.", default="auto"
     ),
     click.option(
-        "--model-control",
-        type=click.Choice(["auto", "on", "off"]),
-        default="auto",
-        show_default=True,
-        help="Clients may load models.",
-    ),
-    click.option(
-        "--name",
-        metavar="NAME",
-        help="Name in paths.  [default: the file's, without .tflite]",
+        "--name", metavar="NAME", help="Name in paths.  [default: the file's, without .tflite]"
     ),
     click.option("--signature", metavar="KEY", help="Serve this signature."),
-    click.option(
-        "--max-batch-size",
-        type=click.IntRange(1),
-        default=32,
-        show_default=True,
-        help="Most rows computed together, or in a request.",
-    ),
+    number_option("--max-batch-size", "Most rows computed together, or in a request.", default=32),
     click.option(
         "--max-latency",
         type=click.FloatRange(0),
@@ -66,27 +46,11 @@ _OPTIONS = (
         metavar="MS",
         help="Longest wait for further requests.",
     ),
-    click.option(
-        "--max-queue",
-        type=click.IntRange(1),
-        default=64,
-        show_default=True,
-        help="Requests that may wait; more are refused.",
+    number_option("--max-queue", "Requests that may wait; more are refused.", default=64),
+    choice_option(
+        "--batching", ["auto", "resize", "rows"], "How rows are computed.", default="auto"
     ),
-    click.option(
-        "--batching",
-        type=click.Choice(["auto", "resize", "rows"]),
-        default="auto",
-        show_default=True,
-        help="How rows are computed.",
-    ),
-    click.option(
-        "--replicas",
-        type=click.IntRange(1),
-        default=1,
-        show_default=True,
-        help="Processes that compute; more than 1 need Ray.",
-    ),
+    number_option("--replicas", "Processes that compute; more than 1 need Ray.", default=1),
     *ADDRESS_OPTIONS,
     *LIMIT_OPTIONS,
     click.option(
@@ -94,13 +58,12 @@ _OPTIONS = (
         metavar="FILE",
         help="A line of JSON for each request; - is standard output.",
     ),
-    click.option(
+    number_option(
         "--grace",
-        type=click.IntRange(0),
+        "Time for pending requests after SIGTERM.",
         default=30,
-        show_default=True,
+        least=0,
         metavar="SECONDS",
-        help="Time for pending requests after SIGTERM.",
     ),
     click.option(
         "--ray-address",
@@ -114,13 +77,9 @@ _EXPECTED = "expected name.tflite or name/1/model.tflite"
 """Text for messages that says which files a folder of models must contain."""
 
 
-def _options(command: Any) -> Any:
-    return with_options_added(command, _OPTIONS)
-
-
 @click.command("serve", cls=SectionedCommand)
 @setup_options
-@_options
+@group(*_OPTIONS)
 @json_option
 @diagnosis_options
 def command(

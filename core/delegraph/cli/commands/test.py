@@ -12,7 +12,8 @@ import click
 from delegraph.cli.answers.printing import print_json
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import complete_delegate, diagnosis_options, json_option
-from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.kinds import switch_option
+from delegraph.cli.options.output_files import output_option
 from delegraph.cli.options.sections import SectionedCommand
 from delegraph.errors import ArgumentError
 from delegraph.quantities import plural
@@ -41,7 +42,7 @@ _FAILURES = {_FAILED: "a check failed", 5: "no check was run"}
     required=True,
     shell_complete=complete_delegate,
 )
-@click.option("--quick", is_flag=True, help="Try a sample of what the delegates claim.")
+@switch_option("--quick", "Try a sample of what the delegates claim.")
 @click.option(
     "--timeout",
     "seconds",
@@ -51,12 +52,7 @@ _FAILURES = {_FAILED: "a check failed", 5: "no check was run"}
     metavar="SECONDS",
     help="End a check that takes longer for one model; 0 for no limit.",
 )
-@click.option(
-    "--badge",
-    type=OutputFile(),
-    metavar="FILE",
-    help="Write a badge: FILE.svg, or FILE.json for shields.io.",
-)
+@output_option("--badge", "FILE", "Write a badge: FILE.svg, or FILE.json for shields.io.")
 @json_option
 @diagnosis_options
 def command(

@@ -5,19 +5,27 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from delegraph.cli.answers.log_lines import LEVELS, show_from
 from delegraph.cli.answers.printing import only_json_printed
+from delegraph.cli.options.kinds import (
+    Command,
+    choice_option,
+    file_option,
+    group,
+    number_option,
+    seconds_option,
+    switch_option,
+)
+from delegraph.cli.options.kinds import with_options_added as with_options_added
 
 TRACEBACK = "--traceback"
 JSON = "--json"
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ByteCount(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
@@ -61,14 +69,14 @@ def delegate_option(command: Command) -> Command:
     The command gets ``delegates`` and ``delegate_files`` as typed; ``Setup.requested_delegates``
     joins them.
     """
-    command = click.option(
+    files = click.option(
         "--delegate-file",
         "delegate_files",
         multiple=True,
         metavar="FILE.py[:K=V]",
         help="Apply the delegate of a Python file, after those of --delegate.",
-    )(command)
-    return _named("Delegate, repeatable; or help, all, default, none, ./lib.so.")(command)
+    )
+    return _named("Delegate, repeatable; or help, all, default, none, ./lib.so.")(files(command))
 
 
 def named_delegate_option(command: Command) -> Command:
@@ -102,120 +110,76 @@ def complete_delegate(
     return [CompletionItem(offer.spec.name, help=offer.spec.summary) for offer in offers]
 
 
-def placement_options(command: Command) -> Command:
-    """Add ``--rules``, ``--require`` and ``--partition-policy``: fields of ``PlacementPolicy``."""
-    command = click.option(
-        "--partition-policy",
-        type=click.Choice(["largest", "measured"]),
-        default="largest",
-        show_default=True,
-        help="Partitions that are kept.",
-    )(command)
-    return rule_options(command)
-
-
-def rule_options(command: Command) -> Command:
-    """Add ``--rules`` and ``--require``: fields of ``PlacementPolicy``."""
-    command = click.option(
-        "--require",
-        type=click.Choice(["full"]),
-        help="Fail unless named delegates compute every node.",
-    )(command)
-    return click.option(
+rule_options = group(
+    file_option(
         "--rules",
-        type=click.Path(exists=True, dir_okay=False, readable=True),
+        "Pin nodes to delegates or keep delegates off them.",
         metavar="FILE.toml",
-        help="Pin nodes to delegates or keep delegates off them.",
-    )(command)
+    ),
+    choice_option("--require", ["full"], "Fail unless named delegates compute every node."),
+)
+"""Decorator that adds ``--rules`` and ``--require``: fields of ``PlacementPolicy``."""
 
+placement_options = group(
+    rule_options,
+    choice_option(
+        "--partition-policy",
+        ["largest", "measured"],
+        "Partitions that are kept.",
+        default="largest",
+    ),
+)
+"""Decorator that adds ``--partition-policy`` and :data:`rule_options`."""
 
-def isolation_options(command: Command) -> Command:
-    """Add ``--isolate`` and ``--timeout``: fields of ``FailurePolicy``."""
-    command = click.option(
-        "--timeout",
-        type=click.FloatRange(0, min_open=True),
-        metavar="SECONDS",
-        help="Longest invoke of an isolated delegate.  [default: as packaged]",
-    )(command)
-    return click.option(
-        "--isolate",
-        type=click.Choice(["process", "none"]),
-        show_default="as packaged",
-        help="Where delegates run.",
-    )(command)
+isolation_options = group(
+    choice_option(
+        "--isolate", ["process", "none"], "Where delegates run.", show_default="as packaged"
+    ),
+    seconds_option("--timeout", "Longest invoke of an isolated delegate.  [default: as packaged]"),
+)
+"""Decorator that adds ``--isolate`` and ``--timeout``: fields of ``FailurePolicy``."""
 
-
-def failure_options(command: Command) -> Command:
-    """Add ``--on-failure`` and ``--validate``: fields of ``FailurePolicy``."""
-    command = click.option(
-        "--validate",
-        is_flag=True,
-        help="Check what delegates write: NaN, shapes, ranges of integers.",
-    )(command)
-    return click.option(
+failure_options = group(
+    choice_option(
         "--on-failure",
-        type=click.Choice(["raise", "fallback", "shadow"]),
+        ["raise", "fallback", "shadow"],
+        "On a failure.",
         show_default="raise; isolated: fallback",
-        help="On a failure.",
-    )(command)
+    ),
+    switch_option("--validate", "Check what delegates write: NaN, shapes, ranges of integers."),
+)
+"""Decorator that adds ``--on-failure`` and ``--validate``: fields of ``FailurePolicy``."""
 
+weights_dir_option = click.option(
+    "--weights-dir",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Another folder from which constants may be read.",
+)
+"""Decorator that adds ``--weights-dir``: the folder that may hold constants in other files."""
 
-def limit_options(command: Command) -> Command:
-    """Add ``--time-limit`` and the other limits, as in ``Limits``."""
-    command = click.option(
+table_limit_option = number_option(
+    "--table-limit", "Most operators, options, tensors of a file.  [default: 1000000]", least=0
+)
+"""Decorator that adds ``--table-limit``: most operators, options and tensors in a file."""
+
+limit_options = group(
+    seconds_option("--time-limit", "Time to prepare, and to run; exit 4 if over.  [default: none]"),
+    number_option("--depth-limit", "Deepest nesting of subgraph calls.  [default: 50]", least=0),
+    table_limit_option,
+    weights_dir_option,
+    click.option(
         "--memory-limit",
         type=ByteCount(),
         help="Memory for tensors: 512MB, 2GB.  [default: what suits the file]",
-    )(command)
-    command = click.option(
-        "--depth-limit",
-        type=click.IntRange(0),
-        help="Deepest nesting of subgraph calls.  [default: 50]",
-    )(table_limit_option(weights_dir_option(command)))
-    return click.option(
-        "--time-limit",
-        type=click.FloatRange(0, min_open=True),
-        metavar="SECONDS",
-        help="Time to prepare, and to run; exit 4 if over.  [default: none]",
-    )(command)
+    ),
+)
+"""Decorator that adds ``--time-limit`` and the other limits, as in ``Limits``."""
 
-
-def weights_dir_option(command: Command) -> Command:
-    """Add ``--weights-dir``: the folder that may hold constants in other files."""
-    return click.option(
-        "--weights-dir",
-        type=click.Path(exists=True, file_okay=False),
-        metavar="DIR",
-        help="Another folder from which constants may be read.",
-    )(command)
-
-
-def table_limit_option(command: Command) -> Command:
-    """Add ``--table-limit``: the largest number of operators, options and tensors in a file."""
-    return click.option(
-        "--table-limit",
-        type=click.IntRange(0),
-        help="Most operators, options, tensors of a file.  [default: 1000000]",
-    )(command)
-
-
-def runtime_option(command: Command) -> Command:
-    """Add ``--runtime``: the name of the interpreter that runs the model."""
-    return click.option(
-        "--runtime",
-        type=click.Choice(["delegraph", "litert", "litert2"]),
-        default="delegraph",
-        show_default=True,
-        help="Runtime of the model.",
-    )(command)
-
-
-def with_options_added(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
-    """Return a command with *options* added, in the order of ``--help``."""
-    added: Any = command
-    for option in reversed(options):
-        added = option(added)
-    return cast(Command, added)
+runtime_option = choice_option(
+    "--runtime", ["delegraph", "litert", "litert2"], "Runtime of the model.", default="delegraph"
+)
+"""Decorator that adds ``--runtime``: the name of the interpreter that runs the model."""
 
 
 def json_option(command: Command) -> Command:
@@ -230,35 +194,28 @@ def json_option(command: Command) -> Command:
     return option(cast(Command, run))
 
 
-def diagnosis_options(command: Command) -> Command:
-    """Add ``-v``, ``--log-level`` and ``--traceback``."""
-    command = click.option(
-        TRACEBACK, is_flag=True, expose_value=False, help="Show Python's traceback of an error."
-    )(command)
-    command = click.option(
-        "--log-level",
-        type=click.Choice(LEVELS),
-        metavar="LEVEL",
-        is_eager=True,
-        expose_value=False,
-        callback=_show_log,
-        help="Show the log: debug, info, warning, error.  [default: warning]",
-    )(command)
-    return click.option(
-        "-v",
-        "--verbose",
-        count=True,
-        is_eager=True,
-        expose_value=False,
-        callback=_show_log,
-        help="Show each step; -vv shows more.",
-    )(command)
-
-
 def _show_log(ctx: click.Context, parameter: click.Parameter, value: str | int | None) -> None:
     """Show the log from the level of ``--log-level``, or from the level of repeated ``-v``."""
     if value and not ctx.resilient_parsing:
         show_from(value if isinstance(value, str) else "info" if value == 1 else "debug")
+
+
+_LOGGED: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _show_log}
+
+diagnosis_options = group(
+    click.option("-v", "--verbose", count=True, help="Show each step; -vv shows more.", **_LOGGED),
+    choice_option(
+        "--log-level",
+        LEVELS,
+        "Show the log: debug, info, warning, error.  [default: warning]",
+        metavar="LEVEL",
+        **_LOGGED,
+    ),
+    click.option(
+        TRACEBACK, is_flag=True, expose_value=False, help="Show Python's traceback of an error."
+    ),
+)
+"""Decorator that adds ``-v``, ``--log-level`` and ``--traceback``."""
 
 
 def print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 def print_delegate_help(wanted: Sequence[str], *, compiles: bool = False) -> None:
     """Print the options of delegates, without importing their heavy modules.
 
-    Args:
-        wanted: ``help`` for all installed delegates, ``NAME:help`` or ``dist:NAME:help`` for one.
-        compiles: whether the delegates shall compile ahead of time; of the others only the names
-            are printed.
+    *wanted* is ``help`` for all installed delegates, ``NAME:help`` or ``dist:NAME:help`` for one.
+    If *compiles*, only names are printed of delegates that do not compile ahead of time.
 
     Raises:
         PluginError: no usable plugin offers a requested delegate, or it does not compile.

@@ -2,44 +2,45 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.options.kinds import Command, choice_option, joined, with_options_added
 from delegraph.quantities import plural
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from delegraph.tools.requested_inputs import InputRequest
 
 
-def input_option(command: Command) -> Command:
-    """Add ``--input``, which may be repeated, as *inputs*."""
-    return click.option(
-        "-i",
-        "--input",
-        "inputs",
-        multiple=True,
-        metavar="[NAME=]VALUE",
-        help="A file, text, numbers, zeros or random; repeatable.",
-    )(command)
+input_option = click.option(
+    "-i",
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="A file, text, numbers, zeros or random; repeatable.",
+)
+"""Decorator that adds ``--input``, which may be repeated, as *inputs*."""
 
+sample_rate_option = click.option(
+    "--sample-rate",
+    type=click.IntRange(1_000, 768_000),
+    metavar="HERTZ",
+    help="Rate of the model's sounds.  [default: the metadata's, or 16000]",
+)
+"""Decorator that adds ``--sample-rate``, the sample rate of sounds in hertz."""
 
-def sample_rate_option(command: Command) -> Command:
-    """Add ``--sample-rate``, the sample rate of sounds in hertz."""
-    return click.option(
-        "--sample-rate",
-        type=click.IntRange(1_000, 768_000),
-        metavar="HERTZ",
-        help="Rate of the model's sounds.  [default: the metadata's, or 16000]",
-    )(command)
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of random inputs."
+)
+"""Decorator that adds ``--seed``, the seed of random inputs."""
 
-
-def seed_option(command: Command) -> Command:
-    """Add ``--seed``, the seed of random inputs."""
-    return click.option(
-        "--seed", type=int, default=0, show_default=True, help="Seed of random inputs."
-    )(command)
+inner_option = choice_option(
+    "--inner", ["boundaries", "exposed", "alone"], "Tensors in partitions.", show_default="alone"
+)
+"""Decorator that adds ``--inner``: which tensors of partitions a comparison of layers has."""
 
 
 def input_request_options(distribution: str) -> Callable[[Command], Command]:
@@ -48,47 +49,37 @@ def input_request_options(distribution: str) -> Callable[[Command], Command]:
     Args:
         distribution: name of the default distribution of random values.
     """
-
-    def add(command: Command) -> Command:
-        shape = click.option(
+    ways = ["run", "benchmark", "inference_diff"]
+    options = [
+        input_option,
+        click.option(
             "--input-shape",
             "shapes",
             multiple=True,
             callback=_named_numbers,
             metavar="[NAME=]N,N,N",
             help="Give an input another shape; repeatable.",
-        )
-        spread = click.option(
-            "--distribution",
-            type=click.Choice(["run", "benchmark", "inference_diff"]),
-            default=distribution,
-            show_default=True,
-            help="Random values.",
-        )
-        between = click.option(
+        ),
+        choice_option("--distribution", ways, "Random values.", default=distribution),
+        click.option(
             "--input-range",
             "ranges",
             multiple=True,
             callback=_named_ranges,
             metavar="[NAME=]LOW,HIGH",
             help="Range of random values, for --distribution benchmark.",
-        )
-        last = seed_option(sample_rate_option(_taking_request(command)))
-        return input_option(shape(spread(between(last))))
+        ),
+        seed_option,
+        sample_rate_option,
+    ]
+    names = ("inputs", "shapes", "distribution", "seed", "ranges", "sample_rate")
+    return lambda command: with_options_added(joined(command, names, "inputs", _request), options)
 
-    return add
 
+def _request(inputs: Sequence[str], **more: Any) -> InputRequest:
+    from delegraph.tools.requested_inputs import InputRequest
 
-def _taking_request(command: Command) -> Command:
-    @functools.wraps(command)
-    def run(*arguments: Any, inputs: Sequence[str], **options: Any) -> Any:
-        from delegraph.tools.requested_inputs import InputRequest
-
-        names = ("shapes", "distribution", "seed", "ranges", "sample_rate")
-        request = InputRequest(inputs, **{name: options.pop(name) for name in names})
-        return command(*arguments, inputs=request, **options)
-
-    return cast(Command, run)
+    return InputRequest(inputs, **more)
 
 
 def _named_numbers(

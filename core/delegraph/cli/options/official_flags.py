@@ -9,9 +9,7 @@ Source:
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
 
 import click
 
@@ -32,36 +30,31 @@ def own_words(command: str, arguments: Sequence[str]) -> list[str]:
     >>> own_words("benchmark", ["--graph=m.tflite", "--num_runs=5", "--dry_run", "--json"])
     ['m.tflite', '--runs', '5', '--dry-run', '--json']
 
-    Args:
-        command: name of the command.
-        arguments: words after the name, as typed.
-
     Raises:
         UsageError: a flag has no value, or a value that it cannot have.
     """
     flags = _FLAGS.get(command, {})
     found: list[str] = []
     rest = list(arguments)
-    pairs = (_Delegate(), _Shapes()) if command in _WITH_SHAPES else (_Delegate(),)
+    pairs = {_DELEGATE: _delegate, **({_SHAPES: _shapes} if command in _WITH_SHAPES else {})}
+    given: dict[str, str] = {}  # flags of pairs, which together become one option
     while rest:
         word = rest.pop(0)
         flag, equals, value = word.partition("=")
         if word == "--":
-            return [*found, *_words_of(pairs), word, *rest]
-        pair = next((pair for pair in pairs if flag in pair.flags), None)
-        if pair is not None:
-            pair.given[flag] = _value(flag, equals, value, rest)
+            rest.insert(0, word)
+            break
+        if any(flag in pair for pair in pairs):
+            given[flag] = _value(flag, equals, value, rest)
         elif flag in _SWITCHES and flag in flags:
             found += flags[flag](_switched(flag, value if equals else "true"))
         elif flag in flags:
             found += flags[flag](_value(flag, equals, value, rest))
         else:
             found.append(word)
-    return [*found, *_words_of(pairs)]
-
-
-def _words_of(pairs: Sequence[_Pair]) -> list[str]:
-    return [word for pair in pairs if pair.given for word in pair.words()]
+    for pair, words in pairs.items():
+        found += words(given) if given.keys() & {*pair} else []
+    return found + rest
 
 
 def _value(flag: str, equals: str, value: str, rest: list[str]) -> str:
@@ -78,62 +71,37 @@ def _switched(flag: str, value: str) -> str:
     return "true" if value.lower() in _YES else "false"
 
 
-class _Pair(ABC):
-    """Two flags that together become one option.
-
-    Attributes:
-        flags: their names.
-        given: value of each flag on the command line.
-    """
-
-    flags: ClassVar[tuple[str, str]]
-
-    def __init__(self) -> None:
-        self.given: dict[str, str] = {}
-
-    @abstractmethod
-    def words(self) -> list[str]:
-        """Return the option with its value; called if at least one flag is given.
-
-        Raises:
-            UsageError: one of the two flags is missing, or their values do not fit together.
-        """
-
-    def _needed(self, flag: str, by: str) -> str:
-        if flag not in self.given:
-            raise click.UsageError(f"{by} needs {flag}")
-        return self.given[flag]
+_DELEGATE = ("--external_delegate_path", "--external_delegate_options")
+_SHAPES = ("--input_layer", "--input_layer_shape")
 
 
-class _Delegate(_Pair):
-    """The path of a compiled delegate and its options, which become one ``-d``."""
-
-    flags = ("--external_delegate_path", "--external_delegate_options")
-
-    def words(self) -> list[str]:
-        path, options = self.flags
-        named = self._needed(path, options)
-        pairs = [pair for pair in self.given.get(options, "").split(";") if pair]
-        text = ",".join(pair.replace(":", "=", 1) for pair in pairs)
-        return ["-d", named + (f":{text}" if text else "")]
+def _delegate(given: Mapping[str, str]) -> list[str]:
+    """Return ``-d`` for the path of a compiled delegate and its options."""
+    path, options = _DELEGATE
+    named = _needed(given, path, options)
+    pairs = [pair for pair in given.get(options, "").split(";") if pair]
+    text = ",".join(pair.replace(":", "=", 1) for pair in pairs)
+    return ["-d", named + (f":{text}" if text else "")]
 
 
-class _Shapes(_Pair):
-    """Names and shapes of inputs, ``a,b`` and ``1,2:3``, which become ``--input-shape`` each."""
+def _shapes(given: Mapping[str, str]) -> list[str]:
+    """Return ``--input-shape`` for each name and shape of ``a,b`` and ``1,2:3``."""
+    layer, shape = _SHAPES
+    names = _needed(given, layer, shape).split(",")
+    shapes = _needed(given, shape, layer).split(":")
+    if len(names) != len(shapes):
+        raise click.UsageError(
+            f"{layer} has {plural(len(names), 'name')} and {shape} "
+            f"{plural(len(shapes), 'shape')}, expected one shape for each name"
+        )
+    pairs = zip(names, shapes, strict=True)
+    return [word for name, dims in pairs for word in ("--input-shape", f"{name}={dims}")]
 
-    flags = ("--input_layer", "--input_layer_shape")
 
-    def words(self) -> list[str]:
-        layer, shape = self.flags
-        names = self._needed(layer, shape).split(",")
-        shapes = self._needed(shape, layer).split(":")
-        if len(names) != len(shapes):
-            raise click.UsageError(
-                f"{layer} has {plural(len(names), 'name')} and {shape} "
-                f"{plural(len(shapes), 'shape')}, expected one shape for each name"
-            )
-        pairs = zip(names, shapes, strict=True)
-        return [word for name, dims in pairs for word in ("--input-shape", f"{name}={dims}")]
+def _needed(given: Mapping[str, str], flag: str, by: str) -> str:
+    if flag not in given:
+        raise click.UsageError(f"{by} needs {flag}")
+    return given[flag]
 
 
 def _as(option: str) -> Words:

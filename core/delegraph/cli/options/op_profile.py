@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
 import click
 
-from delegraph.cli.options.arguments import with_options_added
-from delegraph.cli.options.output_files import OutputFile
+from delegraph.cli.options.kinds import Command, joined, switch_option, with_options_added
+from delegraph.cli.options.output_files import output_option
 
 if TYPE_CHECKING:
     from delegraph.tools.profiling.recording import Recording
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 PROFILE_OPTIONS = ("op_profile", "op_profile_csv", "trace", "speedscope", "node_data")
 """Python names of the options, which are the attributes of a :class:`ProfileRequest`."""
@@ -82,30 +79,12 @@ class ProfileRequest:
 
 def op_profile_options(command: Command) -> Command:
     """Add the profile options; the command gets a :class:`ProfileRequest` as *profile*."""
+    timeline = "Write the timeline, for https://www.speedscope.app."
     options = [
-        click.option(
-            "--op-profile",
-            is_flag=True,
-            help="Show how long each operator takes, in further runs.",
-        ),
-        click.option(
-            "--op-profile-csv",
-            type=OutputFile(),
-            metavar="FILE",
-            help="Write the times of all nodes as CSV.",
-        ),
-        click.option(
-            "--trace",
-            type=OutputFile(),
-            metavar="FILE",
-            help="Write Chrome trace events, for https://ui.perfetto.dev.",
-        ),
-        click.option(
-            "--speedscope",
-            type=OutputFile(),
-            metavar="FILE",
-            help="Write the timeline, for https://www.speedscope.app.",
-        ),
+        switch_option("--op-profile", "Show how long each operator takes, in further runs."),
+        output_option("--op-profile-csv", "FILE", "Write the times of all nodes as CSV."),
+        output_option("--trace", "FILE", "Write Chrome trace events, for https://ui.perfetto.dev."),
+        output_option("--speedscope", "FILE", timeline),
         click.option(
             "--node-data",
             type=click.Path(file_okay=False),
@@ -113,13 +92,4 @@ def op_profile_options(command: Command) -> Command:
             help="Write facts of each node for Model Explorer.",
         ),
     ]
-    return with_options_added(_taking_request(command), options)
-
-
-def _taking_request(command: Command) -> Command:
-    @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> Any:
-        request = ProfileRequest(**{name: options.pop(name) for name in PROFILE_OPTIONS})
-        return command(*arguments, profile=request, **options)
-
-    return cast(Command, run)
+    return with_options_added(joined(command, PROFILE_OPTIONS, "profile", ProfileRequest), options)

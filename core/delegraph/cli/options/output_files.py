@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from delegraph.cli.options.arguments import ModelPath
-
-Command = TypeVar("Command", bound=Callable[..., Any])
+from delegraph.cli.options.kinds import Command
 
 
 class OutputFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
@@ -45,14 +44,15 @@ class OutputFile(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # g
         return [CompletionItem(incomplete, type="file")]
 
 
-def save_option(command: Command) -> Command:
-    """Add ``--save``, which writes the outputs to a file."""
-    return click.option(
-        "--save",
-        type=OutputFile(".npz"),
-        metavar="FILE.npz",
-        help="Save all outputs, by name.",
-    )(command)
+def output_option(
+    name: str, metavar: str, text: str, *endings: str
+) -> Callable[[Command], Command]:
+    """Return a decorator that adds an option for a file to write; see :class:`OutputFile`."""
+    return click.option(name, type=OutputFile(*endings), metavar=metavar, help=text)
+
+
+save_option = output_option("--save", "FILE.npz", "Save all outputs, by name.", ".npz")
+"""Decorator that adds ``--save``, which writes the outputs to a file."""
 
 
 def require_other_files(context: click.Context) -> None:

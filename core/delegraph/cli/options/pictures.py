@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.options.arguments import with_options_added
+from delegraph.cli.options.kinds import Command, choice_option, joined, with_options_added
 from delegraph.cli.options.preprocessing import Numbers
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from delegraph.tools.pictures import PictureOptions
 
 NAMES = ("crop", "fraction", "mean", "std", "layout", "channels")
 """Names of the options in Python."""
@@ -19,48 +18,26 @@ NAMES = ("crop", "fraction", "mean", "std", "layout", "channels")
 
 def picture_options(command: Command) -> Command:
     """Add the options about pictures; the command gets ``PictureOptions`` as *picture*."""
+    mean = "Subtracted from bytes.  [default: the metadata's; else 127.5]"
+    std = "Divides the differences.  [default: the metadata's; else 127.5]"
+    layout = "Order of dimensions; by default the shape's."
+    options = [
+        click.option("--mean", type=Numbers(), help=mean),
+        click.option("--std", type=Numbers(), help=std),
+        choice_option("--crop", ["none", "square"], "Cut out the middle square first."),
+        click.option(
+            "--crop-fraction",
+            "fraction",
+            type=click.FloatRange(0, 1, min_open=True),
+            help="Side of the square over the shorter side.  [default: 1]",
+        ),
+        choice_option("--layout", ["nhwc", "nchw"], layout),
+        choice_option("--channels", ["rgb", "bgr"], "Order of the colours; by default rgb."),
+    ]
+    return with_options_added(joined(command, NAMES, "picture", _picture), options)
 
-    @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> Any:
-        from delegraph.tools.pictures import PictureOptions
 
-        values = {name: options.pop(name) for name in NAMES}
-        given = {name: value for name, value in values.items() if value is not None}
-        return command(*arguments, picture=PictureOptions(**given), **options)
+def _picture(**values: Any) -> PictureOptions:
+    from delegraph.tools.pictures import PictureOptions
 
-    return with_options_added(
-        cast(Command, run),
-        [
-            click.option(
-                "--mean",
-                type=Numbers(),
-                help="Subtracted from bytes.  [default: the metadata's; else 127.5]",
-            ),
-            click.option(
-                "--std",
-                type=Numbers(),
-                help="Divides the differences.  [default: the metadata's; else 127.5]",
-            ),
-            click.option(
-                "--crop",
-                type=click.Choice(["none", "square"]),
-                help="Cut out the middle square first.",
-            ),
-            click.option(
-                "--crop-fraction",
-                "fraction",
-                type=click.FloatRange(0, 1, min_open=True),
-                help="Side of the square over the shorter side.  [default: 1]",
-            ),
-            click.option(
-                "--layout",
-                type=click.Choice(["nhwc", "nchw"]),
-                help="Order of dimensions; by default the shape's.",
-            ),
-            click.option(
-                "--channels",
-                type=click.Choice(["rgb", "bgr"]),
-                help="Order of the colours; by default rgb.",
-            ),
-        ],
-    )
+    return PictureOptions(**{name: value for name, value in values.items() if value is not None})

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.options.arguments import with_options_added
+from delegraph.cli.options.kinds import Command, choice_option, joined, with_options_added
 
 if TYPE_CHECKING:
     from delegraph.tools.evaluation.preprocessing import Preprocessing
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 PRESETS = ("tflite", "slim", "keras", "keras-caffe", "torchvision", "timm")
 """Names of the presets in ``delegraph.tools.evaluation.presets``, not imported for help."""
 
 FILTERS = ("tflite", "half-pixel", "nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
-
-_OPTIONS = {
-    "crop": "--crop",
-    "fraction": "--crop-fraction",
-    "resize": "--resize",
-    "mean": "--mean",
-    "std": "--std",
-    "channels": "--channels",
-    "integers": "--integers",
-    "upright": "--upright",
-}
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # generic since 8.2
@@ -48,82 +33,67 @@ class Numbers(click.ParamType):  # type: ignore[type-arg, unused-ignore]  # gene
 
 def preprocessing_options(command: Command) -> Command:
     """Add ``--preset`` and options that change it; the command gets *preprocessing*."""
-    return _taking_preprocessing(command, _OPTIONS)
+    options = [_PRESET, *_CROP, *_CHANGES]
+    return with_options_added(joined(command, _NAMES, "preprocessing", _changed), options)
 
 
 def whole_picture_options(command: Command) -> Command:
     """Add the options of :func:`preprocessing_options` except those for cropping."""
-    return _taking_preprocessing(command, _OPTIONS.keys() - {"crop", "fraction"})
+    names = [name for name in _NAMES if name not in ("crop", "fraction")]
+    return with_options_added(
+        joined(command, names, "preprocessing", _changed), [_PRESET, *_CHANGES]
+    )
 
 
-def _taking_preprocessing(command: Command, names: Iterable[str]) -> Command:
-    """Add ``--preset`` and an option for each of the attributes *names*."""
-    chosen = [name for name in _OPTIONS if name in set(names)]
+def _changed(preset: str, **values: Any) -> Preprocessing:
+    """Return a preset, changed by the options that have a value."""
+    from delegraph.tools.evaluation import presets
 
-    @functools.wraps(command)
-    def run(*arguments: Any, preset: str, **options: Any) -> Any:
-        changes = {name: options.pop(name) for name in chosen}
-        given = {name: value for name, value in changes.items() if value is not None}
-        return command(*arguments, preprocessing=_changed(preset, given), **options)
-
-    return _with_options(cast(Command, run), ["preset", *chosen])
-
-
-def _changed(name: str, changes: Mapping[str, Any]) -> Preprocessing:
-    from delegraph.tools.evaluation.presets import preset
-
-    chosen = preset(name)
+    chosen = presets.preset(preset)
+    changes = {name: value for name, value in values.items() if value is not None}
     if not changes:
         return chosen
-    words = ", ".join(_OPTIONS[change] for change in changes)
-    own = replace(chosen, name=f"{name} with {words}", **changes)
+    words = ", ".join(f"--{'crop-fraction' if name == 'fraction' else name}" for name in changes)
+    own = replace(chosen, name=f"{preset} with {words}", **changes)
     return replace(own, reason=own.steps)
 
 
-def _with_options(command: Command, names: Sequence[str]) -> Command:
-    options = {
-        "preset": click.option(
-            "--preset",
-            type=click.Choice(PRESETS),
-            default="tflite",
-            show_default=True,
-            metavar="PRESET",
-            help="Steps of tflite, slim, keras, timm, ...",
-        ),
-        "crop": click.option(
-            "--crop",
-            type=click.Choice(["square", "rectangle", "after", "none"]),
-            help="Cut it.",
-        ),
-        "fraction": click.option(
-            "--crop-fraction",
-            "fraction",
-            type=click.FloatRange(0, 1, min_open=True),
-            help="Share of the sides that is kept.",
-        ),
-        "resize": click.option(
-            "--resize",
-            type=click.Choice(FILTERS),
-            metavar="FILTER",
-            help="Filter, such as bilinear.  [default: the preset's]",
-        ),
-        "mean": click.option(
-            "--mean", type=Numbers(), help="Subtracted from float inputs, in byte units."
-        ),
-        "std": click.option("--std", type=Numbers(), help="Divisor of float inputs, after --mean."),
-        "channels": click.option(
-            "--channels", type=click.Choice(["rgb", "bgr"]), help="Order of the colours."
-        ),
-        "integers": click.option(
-            "--integers",
-            type=click.Choice(["bytes", "quantized"]),
-            help="Values of integer inputs.",
-        ),
-        "upright": click.option(
-            "--upright/--not-upright",
-            "upright",
-            default=None,
-            help="Turn pictures as their EXIF data says.",
-        ),
-    }
-    return with_options_added(command, [options[name] for name in names])
+_NAMES = ("preset", "crop", "fraction", "resize", "mean", "std", "channels", "integers", "upright")
+"""Names of all options in Python."""
+
+_PRESET = choice_option(
+    "--preset",
+    PRESETS,
+    "Steps of tflite, slim, keras, timm, ...",
+    default="tflite",
+    metavar="PRESET",
+)
+
+_CROP = (
+    choice_option("--crop", ["square", "rectangle", "after", "none"], "Cut it."),
+    click.option(
+        "--crop-fraction",
+        "fraction",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Share of the sides that is kept.",
+    ),
+)
+
+_CHANGES = (
+    choice_option(
+        "--resize",
+        FILTERS,
+        "Filter, such as bilinear.  [default: the preset's]",
+        metavar="FILTER",
+    ),
+    click.option("--mean", type=Numbers(), help="Subtracted from float inputs, in byte units."),
+    click.option("--std", type=Numbers(), help="Divisor of float inputs, after --mean."),
+    choice_option("--channels", ["rgb", "bgr"], "Order of the colours."),
+    choice_option("--integers", ["bytes", "quantized"], "Values of integer inputs."),
+    click.option(
+        "--upright/--not-upright",
+        "upright",
+        default=None,
+        help="Turn pictures as their EXIF data says.",
+    ),
+)

@@ -6,38 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from delegraph.cli.options.kinds import number_option, seconds_option
+
 if TYPE_CHECKING:
     from delegraph.scale.serving.endpoints.addresses import Addresses
     from delegraph.scale.serving.limits import Limits
 
 _PORT = click.IntRange(1, 65535)
 _MIB = 2**20
-
-
-def _size(name: str, default: int, text: str) -> Any:
-    return click.option(
-        name,
-        type=click.IntRange(1),
-        default=default,
-        show_default=True,
-        metavar="MIB",
-        help=text,
-    )
-
-
-def _seconds(name: str, default: float, text: str) -> Any:
-    return click.option(
-        name,
-        type=click.FloatRange(0, min_open=True),
-        default=default,
-        show_default=True,
-        metavar="SECONDS",
-        help=text,
-    )
-
-
-def _number(name: str, default: int, text: str) -> Any:
-    return click.option(name, type=click.IntRange(1), default=default, show_default=True, help=text)
 
 
 ADDRESS_OPTIONS = (
@@ -66,14 +42,19 @@ ADDRESS_OPTIONS = (
 """Options for the addresses on which the server listens, and for access."""
 
 LIMIT_OPTIONS = (
-    _size("--max-body-size", 64, "Largest request, REST or gRPC."),
-    _size("--max-decompressed-size", 64, "Largest request after decompression."),
-    _number("--max-connections", 1000, "Open connections of REST, and of gRPC."),
-    _number("--max-json-values", 10_000_000, "Values in a request's JSON."),
-    _number("--max-json-depth", 32, "Levels of a request's JSON."),
-    _seconds("--header-timeout", 10.0, "Longest time for a request's header."),
-    _seconds("--body-timeout", 60.0, "Longest time for a request's body."),
-    _seconds("--idle-timeout", 75.0, "Longest pause between two requests."),
+    number_option("--max-body-size", "Largest request, REST or gRPC.", default=64, metavar="MIB"),
+    number_option(
+        "--max-decompressed-size",
+        "Largest request after decompression.",
+        default=64,
+        metavar="MIB",
+    ),
+    number_option("--max-connections", "Open connections of REST, and of gRPC.", default=1000),
+    number_option("--max-json-values", "Values in a request's JSON.", default=10_000_000),
+    number_option("--max-json-depth", "Levels of a request's JSON.", default=32),
+    seconds_option("--header-timeout", "Longest time for a request's header.", default=10.0),
+    seconds_option("--body-timeout", "Longest time for a request's body.", default=60.0),
+    seconds_option("--idle-timeout", "Longest pause between two requests.", default=75.0),
 )
 """Options for limits of requests."""
 

@@ -6,7 +6,7 @@ import functools
 import shlex
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 from click.core import ParameterSource
@@ -20,18 +20,22 @@ from delegraph.cli.options.arguments import (
     placement_options,
     runtime_option,
 )
+from delegraph.cli.options.kinds import (
+    Command,
+    choice_option,
+    group,
+    number_option,
+)
 from delegraph.cli.options.output_files import require_other_model
 from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.setup import Setup
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 
 def setup_options(command: Command) -> Command:
     """Add MODEL and the set-up options; the command gets a ``Setup`` as *setup*."""
-    return _with_options(_taking_setup(command))
+    return _all_options(_taking_setup(command))
 
 
 def placed_setup_options(command: Command) -> Command:
@@ -40,7 +44,7 @@ def placed_setup_options(command: Command) -> Command:
     The command gets *require* separately from *setup*, because it shows a placement before it
     rejects the placement.
     """
-    return _with_placing_options(_taking_setup(command, but={"require"}))
+    return _placing_options(_taking_setup(command, but={"require"}))
 
 
 def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
@@ -54,8 +58,7 @@ def _taking_setup(command: Command, but: Set[str] = frozenset()) -> Command:
 def against_option(purpose: str) -> Callable[[Command], Command]:
     """Return a decorator that adds the repeatable ``--against``; the command gets its texts.
 
-    Args:
-        purpose: first words of the option's help, which say what the other set-ups are for.
+    *purpose* begins the option's help: it says what the other set-ups are for.
     """
     return click.option(
         "--against",
@@ -73,10 +76,8 @@ def setups_against(setup: Setup, against: Sequence[str]) -> tuple[Setup, ...]:
 def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     """Return *setup* changed by *words*: another MODEL, ``-d``, ``--threads`` and so on.
 
-    Args:
-        setup: the set-up whose attributes are used unless *words* change them.
-        words: options as on the command line; delegates replace those of *setup*.
-        option: name of the option with the value *words*, for messages.
+    *words* are options as on the command line; their delegates replace those of *setup*. *option*
+    is the name of the option with the value *words*, for messages.
 
     Raises:
         UsageError: *words* contain an unknown option.
@@ -84,7 +85,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
     """
     # Messages show this name in place of a command's name.
     command = click.Command(f"{option} {words!r}", callback=lambda **_: None, add_help_option=False)
-    _with_options(command)
+    _all_options(command)
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
             parameter.required = False
@@ -117,10 +118,7 @@ def changed_setup(setup: Setup, words: str, option: str) -> Setup:
 def _require_of_setup(error: click.UsageError, words: str, option: str) -> None:
     """Raise another error if *error* is about an option that all set-ups have in common.
 
-    Args:
-        error: the error about an option in *words*.
-        words: value of *option*.
-        option: name of the option, such as ``--against``.
+    *option*, such as ``--against``, has the value *words*.
 
     Raises:
         UsageError: the command has the option, and set-ups do not.
@@ -163,45 +161,37 @@ def _advice(words: str, option: str) -> str:
     return f'; a delegate needs -d: {option} "-d {words}"'
 
 
-def _with_options(command: Command) -> Command:
-    return _with_placing_options(failure_options(_computing_options(command)))
+_placing_options = group(
+    model_argument,
+    delegate_option,
+    placement_options,
+    isolation_options,
+    limit_options,
+    runtime_option,
+)
 
-
-def _with_placing_options(command: Command) -> Command:
-    placing = placement_options(isolation_options(limit_options(runtime_option(command))))
-    return model_argument(delegate_option(placing))
-
-
-def _computing_options(command: Command) -> Command:
-    """Add ``--threads``, ``--numerics`` and ``--no-default-delegates``."""
-    command = click.option(
+_all_options = group(
+    _placing_options,
+    failure_options,
+    number_option("--threads", "Number of threads.  [default: 1; delegates choose]"),
+    choice_option(
+        "--numerics",
+        ["builtin", "reference"],
+        "Rounding of official kernels.",
+        default="builtin",
+    ),
+    click.option(
         "--no-default-delegates",
         "use_default_delegates",
         flag_value=False,
         default=True,
         help="Apply only named delegates, and no XNNPACK in LiteRT.",
-    )(command)
-    command = click.option(
-        "--numerics",
-        type=click.Choice(["builtin", "reference"]),
-        default="builtin",
-        show_default=True,
-        help="Rounding of official kernels.",
-    )(command)
-    return click.option(
-        "--threads",
-        type=click.IntRange(1),
-        help="Number of threads.  [default: 1; delegates choose]",
-    )(command)
+    ),
+)
 
 
 def _taken_setup(options: dict[str, Any], but: Set[str]) -> Setup:
-    """Remove the options of a set-up from *options*, and return the set-up that they describe.
-
-    Args:
-        options: values of a command's options, by name; it is changed.
-        but: names of set-up options that stay in *options*.
-    """
+    """Remove a set-up's options, except those in *but*, from *options*; return the set-up."""
     from delegraph.tools.setup import Setup
 
     names = {spec.name for spec in fields(Setup)} & options.keys() - but

@@ -11,9 +11,8 @@ from click.core import ParameterSource
 def require_effect(names: Iterable[str], reason: str) -> None:
     """Raise an error if the user typed one of the options *names*, which would have no effect.
 
-    Args:
-        names: Python names of the options.
-        reason: text after the option's name in the message, such as ``"needs --layers"``.
+    *names* are those in Python. *reason* follows the option's name in the message, such as
+    ``"needs --layers"``.
 
     Raises:
         UsageError: one of the options was typed.

@@ -8,11 +8,9 @@ from typing import Any
 from delegraph.errors import ArgumentError
 from delegraph.tools.array_files import write_npz
 from delegraph.tools.benchmarking.cautions import cautions
-from delegraph.tools.benchmarking.clock import Clock
-from delegraph.tools.benchmarking.machine import machine
-from delegraph.tools.benchmarking.other_work import OtherWork
+from delegraph.tools.benchmarking.machine import OtherWork, machine
 from delegraph.tools.benchmarking.result import BenchmarkResult
-from delegraph.tools.benchmarking.run_control import RunControl, run_times
+from delegraph.tools.benchmarking.run_control import Clock, RunControl, run_times
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
 from delegraph.tools.given_inputs import GivenInput
 from delegraph.tools.progress import Progress, untold
@@ -55,57 +53,43 @@ def benchmark(
         PluginError: a delegate is missing or broken.
         DelegraphError: the model cannot be used, or it fails.
     """
-    request = inputs or InputRequest()
+    request, chosen = inputs or InputRequest(), control or RunControl()
     with timed_model(setup, request, signature=signature, clock=clock) as model:
-        chosen = control or RunControl()
-        result = measured(model, request, chosen, signature, name, progress, on_estimate)
+        where = machine()  # with the load before the runs
+        others = OtherWork()
+        run = _estimating(model, chosen, on_estimate)
+        model.stages.skip()
+        warmup = _runs(run, chosen.warm_up, model.clock, "warming up", progress)
+        begin = model.clock.now()
+        runs = _runs(run, chosen, model.clock, "running", progress)
+        elapsed = model.clock.now() - begin
+        if warmup or runs:
+            model.stages.end("invoke")
+        result = BenchmarkResult(
+            name,
+            model.setup.to_json(),
+            signature,
+            str(model.placement),
+            tuple(map(_input_json, model.inputs)),
+            request.seed,
+            request.distribution,
+            chosen,
+            tuple(model.stages.done),
+            model.stages.before.current,
+            tuple(warmup),
+            tuple(runs),
+            model.model_bytes,
+            model.input_bytes,
+            tuple(cautions(runs, chosen, where, others.cores())),
+            where,
+            tuple(sorted(model.interpreter.get_signature_list())),
+            model.handed_on,
+            model.threads,
+            elapsed,
+        )
         if save is not None:
             _save(save, model, result)
         return result
-
-
-def measured(
-    model: TimedModel,
-    request: InputRequest,
-    control: RunControl,
-    signature: str | None,
-    name: str,
-    progress: Progress,
-    on_estimate: Callable[[float], object] = bool,
-) -> BenchmarkResult:
-    """Return the run times of an allocated model; see :func:`benchmark` for the arguments."""
-    where = machine()  # with the load before the runs
-    others = OtherWork()
-    run = _estimating(model, control, on_estimate)
-    model.stages.skip()
-    warmup = _runs(run, control.warm_up, model.clock, "warming up", progress)
-    begin = model.clock.now()
-    runs = _runs(run, control, model.clock, "running", progress)
-    elapsed = model.clock.now() - begin
-    if warmup or runs:
-        model.stages.end("invoke")
-    return BenchmarkResult(
-        name,
-        model.setup.to_json(),
-        signature,
-        str(model.placement),
-        tuple(map(_input_json, model.inputs)),
-        request.seed,
-        request.distribution,
-        control,
-        tuple(model.stages.done),
-        model.stages.before.current,
-        tuple(warmup),
-        tuple(runs),
-        model.model_bytes,
-        model.input_bytes,
-        tuple(cautions(runs, control, where, others.cores())),
-        where,
-        tuple(sorted(model.interpreter.get_signature_list())),
-        model.handed_on,
-        model.threads,
-        elapsed,
-    )
 
 
 def _runs(
@@ -122,11 +106,7 @@ def _estimating(
 ) -> Callable[[], float]:
     """Return a function that runs the model once and returns the seconds that the run took.
 
-    Args:
-        model: the model to run.
-        control: number and duration of the runs, for the estimate.
-        on_estimate: function that is called after the first run, with the estimated seconds of all
-            runs.
+    After the first run, *on_estimate* is called with the estimated seconds of all runs.
     """
     is_first = True
 

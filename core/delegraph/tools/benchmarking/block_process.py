@@ -84,10 +84,7 @@ def block_here(
 ) -> BlockTimes:
     """Return the times of a block in this process, with new interpreters.
 
-    Args:
-        request: set-ups and settings of the block.
-        progress: function that is called between the rounds.
-        mark: function that is called with the name of the set-up that runs next.
+    *progress* is called between the rounds, and *mark* with the name of the set-up that runs next.
     """
     rng = np.random.default_rng(request.seed)
     names = list(request.setups)
@@ -165,11 +162,7 @@ def block_in_a_process(request: BlockRequest, progress: Progress = untold) -> Bl
 def _ask(request: BlockRequest, progress: Progress) -> tuple[BlockTimes | Death, str]:
     """Let a new process measure *request*; return its times, or how the process died.
 
-    The second result is the name of the set-up that ran last.
-
-    Args:
-        request: set-ups and settings of the block.
-        progress: function that is called between the rounds.
+    The second result is the name of the set-up that ran last. *progress* is called between rounds.
     """
     with tempfile.TemporaryDirectory() as folder:
         mark = Path(folder, "running")

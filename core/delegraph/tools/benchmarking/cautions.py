@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from delegraph.quantities import duration
-from delegraph.tools.benchmarking.machine import Machine
-from delegraph.tools.benchmarking.other_work import NOTABLE
+from delegraph.tools.benchmarking.machine import NOTABLE, Machine
 from delegraph.tools.benchmarking.run_control import RunControl
 from delegraph.tools.latency import Latency
 
@@ -30,11 +29,7 @@ def cautions(
 ) -> Iterator[str]:
     """Yield sentences that say why the run times may mislead.
 
-    Args:
-        runs: seconds of each measured run, in the order of measurement.
-        control: requested number and duration of runs.
-        machine: properties and load of the machine.
-        others: mean number of cores that other processes used meanwhile; None if unknown.
+    *runs* are the seconds of each measured run, in order. For *others*, see :func:`busy`.
     """
     if not runs:
         return
@@ -66,9 +61,8 @@ def cautions(
 def busy(others: float | None, machine: Machine) -> str:
     """Sentence about the work of other processes; empty if the machine was quiet.
 
-    Args:
-        others: mean number of cores that other processes used meanwhile; None if unknown.
-        machine: properties of the machine, and its load before.
+    *others* is the mean number of cores that they used meanwhile, None if unknown; *machine* has
+    the load before.
     """
     cores, load = machine.processor.usable_cores, machine.load
     before = "" if load is None else f"the load was {load[0]:.1f} before"

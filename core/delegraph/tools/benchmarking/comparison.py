@@ -28,8 +28,7 @@ from delegraph.tools.benchmarking.interleaving import (
     effects_of,
     ratio_of,
 )
-from delegraph.tools.benchmarking.machine import Machine, machine
-from delegraph.tools.benchmarking.other_work import OtherWork
+from delegraph.tools.benchmarking.machine import Machine, OtherWork, machine
 from delegraph.tools.benchmarking.threads import different_threads, threads_text
 from delegraph.tools.benchmarking.verdicts import LEAST_BLOCKS, SAME_WITHIN, Ratio, Verdict, judge
 from delegraph.tools.progress import Progress, untold
@@ -146,9 +145,6 @@ class Comparison(JsonRecord):
         """Return the verdict against another set-up, with the numbers of threads if they differ.
 
         The text is empty if there is no verdict.
-
-        Args:
-            other: one of :attr:`others`.
         """
         if other.verdict is None:
             return ""
@@ -176,9 +172,6 @@ class Comparison(JsonRecord):
         """Return two table texts for a set-up: the ratio of its times, and the verdict.
 
         A failed set-up has an empty ratio and its error. Both texts are empty if it has neither.
-
-        Args:
-            timed: run times of the set-up.
         """
         verdict = timed.verdict
         return ("", timed.error) if verdict is None else (str(verdict.ratio), self.words_on(timed))

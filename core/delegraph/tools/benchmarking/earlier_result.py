@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,12 +115,7 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
     """Return a result compared with an earlier result, with a verdict.
 
     Runs of two processes at two times are compared, so the verdict is less certain than for set-ups
-    that take turns.
-
-    Args:
-        now: the present result.
-        then: the earlier one.
-        same_within: the largest difference that counts as equal, as a share.
+    that take turns. *same_within* is the largest difference that counts as equal, as a share.
 
     Raises:
         ArgumentError: the present result has too few runs.
@@ -139,28 +135,21 @@ def since_then(now: BenchmarkResult, then: Then, *, same_within: float = SAME_WI
 def _ratio(now: NDArray[np.float64], then: NDArray[np.float64]) -> Ratio:
     """Return present run times divided by earlier run times, with a confidence interval.
 
-    Consecutive runs form groups; the quickest run of each group represents the group.
-
-    Args:
-        now: seconds of each present run, ``[runs]``.
-        then: seconds of each earlier run, ``[runs]``.
+    Consecutive runs form groups; the quickest run of each group represents the group. Both arrays
+    are seconds, ``[runs]``.
     """
+    groups = min(_GROUPS, len(now), len(then))
     drawn, middle = [], []
     for seed, runs in enumerate((now, then)):
-        quickest = np.log([group.min() for group in np.array_split(runs, _groups(now, then))])
-        median = _median_of(quickest)
-        drawn.append(resampled(median, len(quickest), seed=seed))
+        quickest = np.log([group.min() for group in np.array_split(runs, groups)])
+        drawn.append(resampled(partial(_median, quickest), groups, seed=seed))
         middle.append(float(np.median(quickest)))
     low, high = percentile_ends(drawn[0] - drawn[1])
     return Ratio(math.exp(middle[0] - middle[1]), math.exp(low), math.exp(high))
 
 
-def _groups(*runs: Sequence[float] | NDArray[np.float64]) -> int:
-    return min(_GROUPS, *map(len, runs))
-
-
-def _median_of(values: NDArray[np.float64]) -> Any:
-    return lambda units: np.median(values[units])
+def _median(values: NDArray[np.float64], units: NDArray[np.int64]) -> Any:
+    return np.median(values[units])
 
 
 def _verdict(ratio: Ratio, same_within: float) -> str:
@@ -174,12 +163,9 @@ def _verdict(ratio: Ratio, same_within: float) -> str:
 
 
 def _conditions(result: Mapping[str, Any]) -> dict[str, str]:
-    """Return, by name, the conditions on which run times depend, such as threads or the processor.
+    """Return, by name, the conditions of a result in JSON on which run times depend.
 
     Results of earlier releases have no ``threads``; their set-up says what was asked.
-
-    Args:
-        result: a benchmark's result, as JSON has it.
     """
     asked = dict.fromkeys(spec.name for spec in fields(Setup)) | result["setup"]
     if result.get("threads") is not None:

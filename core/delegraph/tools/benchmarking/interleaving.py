@@ -149,10 +149,7 @@ def _turn_times(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return one figure for each turn of two blocks, as two arrays ``[rounds, 2]``.
 
-    Args:
-        block: seconds of the first function's runs, by round and turn.
-        other: seconds of the second function's runs, by round and turn.
-        statistic: function that computes the figure from the runs of a turn, such as ``np.min``.
+    *statistic* computes the figure from the seconds of a turn's runs.
     """
     runs = min(len(block[0][0]), len(other[0][0]))
     one, two = (

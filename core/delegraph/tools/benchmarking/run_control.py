@@ -1,14 +1,27 @@
-"""Number and duration of warm-up runs and measured runs."""
+"""Number and duration of warm-up runs and measured runs, by a clock that tests replace."""
 
 from __future__ import annotations
 
+import time
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
-from delegraph.tools.benchmarking.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Source of the time for measurements.
+
+    Attributes:
+        now: function that returns seconds since an arbitrary moment and never decreases.
+        sleep: function that waits for a number of seconds.
+    """
+
+    now: Callable[[], float] = time.perf_counter
+    sleep: Callable[[float], object] = time.sleep
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from delegraph.json_records import JsonRecord
-from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.memory import Memory, memory, reset_peak
+from delegraph.tools.benchmarking.run_control import Clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,8 @@ def most_threads(
     """Largest number of threads of a run; None if a delegate chooses it and does not report it.
 
     Kernels of each runtime, and XNNPACK, run on the requested number, by default one. A delegate
-    that does not report its number counts with the requested number.
-
-    Args:
-        requested: number of threads that the interpreter was asked for; None if not set.
-        placement: delegate or kernel of each node.
-        delegates: the applied delegates that are Python objects.
+    that does not report its number counts with the requested number. *delegates* are the applied
+    ones that are Python objects.
     """
     from delegraph.delegation.driver import SimpleDelegate  # lazy: answers need only the texts
 
@@ -43,12 +39,7 @@ def most_threads(
 
 
 def applied_delegates(setup: Setup, interpreter: AnyInterpreter) -> Sequence[Delegate]:
-    """Return the applied delegates that are Python objects.
-
-    Args:
-        setup: set-up of the interpreter, whose delegates are objects.
-        interpreter: interpreter of any runtime.
-    """
+    """Return the applied delegates that are Python objects; those of *setup* are objects."""
     session: Any = getattr(interpreter, "session", None)  # of Delegraph's own runtime
     applied: Any = setup.delegates or [] if session is None else session.delegates
     return list(applied)
@@ -62,9 +53,7 @@ def threads_text(threads: int | None) -> str:
 def different_threads(one: int | None, others: Iterable[int | None]) -> str:
     """Caution if set-ups run on another number of threads than the tested one; else empty.
 
-    Args:
-        one: number of threads of the tested set-up; None if its delegate does not report it.
-        others: number of threads of each other set-up; None if its delegate does not report it.
+    *one* is the tested set-up's number. None stands for a delegate that does not report it.
     """
     unlike = [threads_text(count) for count in dict.fromkeys(others) if count != one]
     if not unlike:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from delegraph.delegation.delegate import Delegate
 from delegraph.delegation.placement import Placement
 from delegraph.graph.model import Model
-from delegraph.tools.benchmarking.clock import Clock
 from delegraph.tools.benchmarking.handed_on import HandedOn, tokens_of
+from delegraph.tools.benchmarking.run_control import Clock
 from delegraph.tools.benchmarking.stages import Stages
 from delegraph.tools.benchmarking.threads import applied_delegates, most_threads
 from delegraph.tools.called_inputs import require_room_for
@@ -109,11 +109,7 @@ def timed_model(
 ) -> Iterator[TimedModel]:
     """Context that makes a set-up ready to run and closes its interpreter at the end.
 
-    Args:
-        setup: a model, and the runtime, delegates and threads that run it.
-        inputs: values for the inputs; by default random ones as in ``benchmark_model``.
-        signature: name of the signature to time; None means the whole model.
-        clock: source of the times.
+    The arguments are those of :func:`delegraph.tools.benchmark`.
 
     Raises:
         ArgumentError: an input, a signature or an argument does not fit the model.

@@ -126,8 +126,7 @@ def judge(effects: Array, control: Array, *, same_within: float = SAME_WITHIN) -
 def ratio(effects: Array) -> Ratio:
     """Return the ratio of two set-ups' times over all blocks, with its confidence interval.
 
-    Args:
-        effects: logarithm of the ratio in each block, ``[blocks]``.
+    *effects* has the ratio's logarithm in each block, ``[blocks]``.
     """
     return _ratio(intervals(effects))
 
@@ -135,9 +134,8 @@ def ratio(effects: Array) -> Ratio:
 def block_effects(times: Sequence[Array], others: Sequence[Array]) -> Array:
     """Return the logarithm of the ratio in each block, ``[blocks]``.
 
-    Args:
-        times: seconds of the first set-up, ``[rounds, 2]`` for each block, one figure per turn.
-        others: the same for the second set-up, with the same blocks and rounds.
+    Both arguments have, for each block, the seconds of a set-up, ``[rounds, 2]``: one figure per
+    turn.
     """
     return np.array([effect(one, other) for one, other in zip(times, others, strict=True)])
 
@@ -146,14 +144,10 @@ def effect(times: Array, others: Array) -> Array:
     """Return the logarithm of the ratio of two set-ups' times: the median over rounds, ``[...]``.
 
     The two turns of a round lie symmetrically about its middle, so their mean is free of linear
-    drift.
+    drift. Times are in seconds, ``[..., rounds, 2]``.
 
     >>> round(float(np.exp(effect(np.array([[1.0, 2.0]]), np.array([[1.5, 1.5]])))), 3)
     0.943
-
-    Args:
-        times: seconds of the first set-up, ``[..., rounds, 2]``.
-        others: seconds of the second set-up, in the same shape.
     """
     return np.asarray(np.median(np.log(times / others).mean(axis=-1), axis=-1))
 
@@ -161,10 +155,8 @@ def effect(times: Array, others: Array) -> Array:
 def intervals(effects: Array) -> Array:
     """Return median and confidence interval of the logarithm of a ratio of times, ``[..., 3]``.
 
-    The interval holds 95 % of the medians of bootstrap resamples of blocks.
-
-    Args:
-        effects: logarithm of the ratio in each block, ``[..., blocks]``.
+    The interval holds 95 % of the medians of bootstrap resamples of blocks. *effects* has the
+    logarithm in each block, ``[..., blocks]``.
     """
     drawn = resampled(lambda units: np.median(effects[..., units], axis=-1), effects.shape[-1])
     return np.stack([np.median(effects, axis=-1), *percentile_ends(drawn)], axis=-1)
@@ -174,10 +166,7 @@ def variation(effects: Array) -> Array:
     """Return the variation between blocks of the logarithm of a ratio, ``[...]``.
 
     It is a robust standard deviation, from the quartiles, so a few blocks that were disturbed do
-    not count.
-
-    Args:
-        effects: logarithm of the ratio in each block, ``[..., blocks]``.
+    not count. *effects* has the logarithm in each block, ``[..., blocks]``.
     """
     low, high = np.quantile(effects, (0.25, 0.75), axis=-1)
     return np.asarray((high - low) / _QUARTILES_OF_NORMAL)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
 from delegraph.tools.evaluation.task import Row
 from delegraph.tools.latency import Latency
@@ -22,6 +25,19 @@ class BadSample(JsonRecord):
 
     key: str
     reason: str
+
+
+def write_csv(path: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Write *rows*, the headings first, to the file *path* as CSV.
+
+    Raises:
+        ArgumentError: the file cannot be written.
+    """
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows)
+    except OSError as error:
+        raise ArgumentError(f"{path!r} cannot be written: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,7 @@ def better_offset(
 ) -> OtherOffset | None:
     """Return the offset, one more or one less, that explains the truth better; None if none does.
 
-    Args:
-        pictures: the objects in each picture.
-        found: the detections in each picture.
-        class_offset: the offset that the classes in *found* include.
+    *class_offset* is the one that the classes in *found* include.
     """
     right = dict.fromkeys((0, -1, 1), 0)
     near = 0

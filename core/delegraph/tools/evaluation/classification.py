@@ -77,10 +77,6 @@ class ClassificationTask:
     def inputs(self, sample: PictureFile, details: Sequence[Details]) -> list[NDArray[Any]]:
         """Return the picture *sample*, converted to the model's only input.
 
-        Args:
-            sample: a picture with its label.
-            details: details of the inputs.
-
         Raises:
             ArgumentError: the picture cannot be read.
         """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any
@@ -11,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.delegation.html_tables import html_table
-from delegraph.errors import ArgumentError
 from delegraph.json_records import JsonRecord
 from delegraph.tools.bootstrap import Interval
-from delegraph.tools.evaluation.answers import Answers
+from delegraph.tools.evaluation.answers import Answers, write_csv
 from delegraph.tools.evaluation.mcnemar import drop_interval, mcnemar_p_value
 from delegraph.tools.evaluation.preprocessing import Preprocessing
 from delegraph.tools.evaluation.task import Row
@@ -159,11 +157,7 @@ class Classification:
         Raises:
             ArgumentError: the file cannot be written.
         """
-        try:
-            with open(path, "w", encoding="utf-8", newline="") as file:
-                csv.writer(file).writerows(self._table())
-        except OSError as error:
-            raise ArgumentError(f"{path!r} cannot be written: {error.strerror or error}") from error
+        write_csv(path, self._table())
 
     def _table(self) -> Iterator[list[Any]]:
         names = [field.name for field in fields(Answer)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.evaluation.ground_truth import GroundTruth, InPixels, TruePicture
+from delegraph.tools.whole_file import read_whole
 
 Entry = Mapping[str, Any]
 
@@ -70,10 +70,9 @@ def read_coco_annotations(path: str) -> GroundTruth:
 
 
 def _json(path: str) -> Any:
+    content = read_whole(path)
     try:
-        return json.loads(Path(path).read_bytes())
-    except OSError as error:
-        raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
+        return json.loads(content)
     except RecursionError as error:
         raise ArgumentError(f"{path!r} is nested too deeply") from error
     except ValueError as error:  # no JSON, or no text

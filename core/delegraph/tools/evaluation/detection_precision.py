@@ -119,14 +119,8 @@ def judged(
 ) -> Judgement:
     """Return the precision of several set-ups, from their detections.
 
-    Args:
-        truth: ground truth of the pictures.
-        found: for each set-up, the detections in each picture of *truth*.
-        prepared: whether pictures without objects, and boxes over the edge, are dropped for the
-            official tool's definition, as its script does.
-        resamples: number of draws of the bootstrap.
-        seed: seed of the bootstrap's random draws.
-        progress: function that is called with the state of the work.
+    *found* has, for each set-up, the detections in each picture of *truth*. The other arguments are
+    those of :func:`delegraph.tools.evaluate_detection`.
     """
 
     def draw(tallies: Sequence[Tally], pictures: int) -> NDArray[np.float64]:

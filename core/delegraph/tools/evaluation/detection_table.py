@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
-from delegraph.errors import ArgumentError
+from delegraph.tools.evaluation.answers import write_csv
 from delegraph.tools.evaluation.detections import Detections
 from delegraph.tools.evaluation.ground_truth import TruePicture
 from delegraph.tools.evaluation.tflite_matching import TfliteDefinition
@@ -27,25 +27,13 @@ def write_detections(
     """Write a CSV line per detection to *path*.
 
     The column *matched* says whether it takes an object that it overlaps by at least one half, as
-    the official tool's definition matches them.
-
-    Args:
-        path: path of the file.
-        pictures: the objects in each picture.
-        setups: texts of the set-ups.
-        found: for each set-up, the detections in each picture.
-        class_name: function that returns the name of a class; it may be empty.
+    the official tool's definition matches them. *found* has, for each set-up, the detections in
+    each picture. A name from *class_name* may be empty.
 
     Raises:
         ArgumentError: the file cannot be written.
     """
-    try:
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows(_rows(pictures, setups, found, class_name))
-    except OSError as error:
-        raise ArgumentError(f"{path!r} cannot be written: {error.strerror or error}") from error
+    write_csv(path, chain([COLUMNS], _rows(pictures, setups, found, class_name)))
 
 
 def _rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,8 @@ class Detections(JsonRecord):
 def detections(outputs: Outputs, order: Sequence[int], class_offset: int) -> Detections:
     """Return the first *count* detections in a model's outputs.
 
-    Args:
-        outputs: outputs of a model.
-        order: positions of boxes, classes, scores and count among the outputs.
-        class_offset: number that is added to the model's classes, after their fractions are cut
-            off.
+    *order* has the positions of boxes, classes, scores and count among the outputs. *class_offset*
+    is added to the model's classes after their fractions are cut off.
 
     Raises:
         ArgumentError: the values of the boxes are no boxes.
@@ -191,7 +189,7 @@ def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
     official = tuple(range(len(PARTS)))
     orders = [
         order
-        for order in _permutations()
+        for order in permutations(official)
         if all(part in able[position] for part, position in zip(PARTS, order, strict=True))
     ]
     if len(orders) == 1:
@@ -203,12 +201,6 @@ def _by_names_and_shapes(outputs: Sequence[Details]) -> tuple[int, ...]:
         f"which outputs are boxes, classes, scores and count is not clear: {shown}; say it, in "
         f"their order"
     )
-
-
-def _permutations() -> list[tuple[int, ...]]:
-    from itertools import permutations
-
-    return list(permutations(range(len(PARTS))))
 
 
 _SIZES = {"boxes": r"(1,)?-?\d+,4,", "count": r"(1,)*"}

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from delegraph.errors import ArgumentError
 from delegraph.tools.evaluation.ground_truth import GroundTruth, TruePicture
+from delegraph.tools.whole_file import read_whole
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # how a field is encoded
 
@@ -49,10 +49,7 @@ def read_ground_truth_proto(path: str) -> GroundTruth:
         ObjectDetectionGroundTruth, tflite/tools/evaluation/proto/evaluation_stages.proto;
         https://protobuf.dev/programming-guides/encoding/
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
+    data = read_whole(path)
     place = repr(path)
     pictures: dict[str, TruePicture] = {}
     try:
@@ -143,12 +140,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number at offset *at*, stored 7 bits per byte, and the offset after it.
-
-    Args:
-        data: bytes of the file.
-        at: offset of the first byte.
-    """
+    """Return the number at offset *at*, stored 7 bits per byte, and the offset after it."""
     value = 0
     for shift in range(0, 64, 7):
         byte, at = _cut(data, at, 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from delegraph.bundles.opening import split_address
-from delegraph.errors import ArgumentError, ModelError
+from delegraph.errors import ModelError
 from delegraph.graph.model import Model
 from delegraph.tools.evaluation.task import Sample, content_digest
 from delegraph.tools.setup import Setup, file_and_options
+from delegraph.tools.whole_file import read_whole
 
 _LONGEST = 90
 """Largest number of characters of a value in the text of a difference."""
@@ -46,9 +46,7 @@ def identity(
 def setup_identity(setup: Setup, model: Model | None = None) -> dict[str, Any]:
     """Return *setup* as JSON data, in which files are given by digests instead of paths.
 
-    Args:
-        setup: the set-up.
-        model: its loaded model; None loads it.
+    Its *model* is loaded if None is given.
 
     Raises:
         ArgumentError: a file cannot be read.
@@ -65,11 +63,7 @@ def setup_identity(setup: Setup, model: Model | None = None) -> dict[str, Any]:
 
 
 def _model_digest(setup: Setup, model: Model | None) -> str:
-    """Digest of the set-up's model bytes, and of its external constants.
-
-    Args:
-        setup: the model, and the runtime, delegates and threads that run it.
-        model: the loaded model; None loads it.
+    """Digest of a set-up's model, which is loaded if None is given, and of its external constants.
 
     Raises:
         ArgumentError: the file cannot be read.
@@ -83,10 +77,7 @@ def _model_digest(setup: Setup, model: Model | None) -> str:
 
 
 def _file_digest(path: str) -> str:
-    try:
-        return content_digest(Path(path).read_bytes())
-    except OSError as error:
-        raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
+    return content_digest(read_whole(path))
 
 
 def versions() -> dict[str, str]:

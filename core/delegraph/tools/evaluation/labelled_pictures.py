@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 import os
-from pathlib import Path
 
 from delegraph.errors import ArgumentError
 from delegraph.log import Logger
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 from delegraph.tools.evaluation.picture_files import (
     PictureFile,
     chosen,
-    named_first,
     picture_names,
 )
+from delegraph.tools.whole_file import read_whole
 
 _log = Logger(__name__)
 
@@ -53,7 +52,7 @@ def labelled_pictures(
             "%r: %s left out, hidden or no picture by name: %s",
             folder,
             plural(len(others), "file"),
-            named_first(others),
+            few_of([*map(repr, others)], 3),
         )
     denied = set() if denylist is None else _read_numbers(denylist, len(names))
     positions = chosen(len(names), denied, num_images)
@@ -67,11 +66,9 @@ def read_words(path: str) -> list[str]:
         ArgumentError: the file cannot be read, is no text in UTF-8, or is empty.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+        lines = read_whole(path).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise ArgumentError(f"{path!r}: expected a text file in UTF-8") from error
-    except OSError as error:
-        raise ArgumentError(f"{path!r} cannot be read: {error.strerror or error}") from error
     if not lines:
         raise ArgumentError(f"{path!r} is empty, expected one word a line")
     return [line.strip() for line in lines]

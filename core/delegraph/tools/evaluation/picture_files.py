@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delegraph.errors import ArgumentError
-from delegraph.quantities import plural
+from delegraph.quantities import few_of, plural
 from delegraph.tools.decoded_pictures import open_picture
 from delegraph.tools.evaluation.task import content_digest
 from delegraph.tools.pictures import is_picture
+from delegraph.tools.whole_file import read_whole
 
 RAW_SUFFIX = ".rgb8"
 
@@ -48,7 +49,7 @@ class PictureFile:
         Raises:
             ArgumentError: the file cannot be read.
         """
-        return content_digest(self.truth.encode() + b"\0" + self._content())
+        return content_digest(self.truth.encode() + b"\0" + read_whole(self.path))
 
     def pixels(self, height: int, width: int, *, upright: bool = False) -> NDArray[np.uint8]:
         """Return the picture, ``[H, W, 3], uint8``, as red, green, blue.
@@ -66,20 +67,13 @@ class PictureFile:
         if not self.is_raw:
             image = open_picture(self.path, upright=upright).convert("RGB")
             return np.asarray(image, np.uint8)
-        content = self._content()
+        content = read_whole(self.path)
         if len(content) != height * width * 3:
             raise ArgumentError(
                 f"{self.path!r} has {len(content)} bytes, expected {height} x {width} x 3 = "
                 f"{height * width * 3}: a {RAW_SUFFIX} file has the size of the input"
             )
         return np.frombuffer(content, np.uint8).reshape(height, width, 3)
-
-    def _content(self) -> bytes:
-        try:
-            return Path(self.path).read_bytes()
-        except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
-            reason = getattr(error, "strerror", None) or error
-            raise ArgumentError(f"{self.path!r} cannot be read: {reason}") from error
 
 
 def picture_names(folder: str) -> tuple[list[str], list[str]]:
@@ -102,7 +96,11 @@ def picture_names(folder: str) -> tuple[list[str], list[str]]:
     pictures = [name for name in names if _is_picture_name(name)]
     others = [name for name in names if not _is_picture_name(name)]
     if not pictures:
-        found = f": its {plural(len(others), 'file')} {named_first(others)}" if others else ""
+        found = (
+            f": its {plural(len(others), 'file')} {few_of([*map(repr, others)], 3)}"
+            if others
+            else ""
+        )
         below = "; pictures in folders below do not count" if any(is_folder.values()) else ""
         raise ArgumentError(
             f"folder {folder!r} holds no picture{found}{below}; a picture's name has an ending "
@@ -127,16 +125,6 @@ def _endings_of_pillow() -> frozenset[str]:
         return frozenset()
     known = Image.registered_extensions()
     return frozenset(ending for ending, kind in known.items() if kind in Image.OPEN)
-
-
-def named_first(names: Sequence[str]) -> str:
-    """Text of the first few names.
-
-    >>> named_first(["a", "b", "c", "d"])
-    "'a', 'b', 'c' and 1 more"
-    """
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{', '.join(map(repr, names[:3]))}{more}"
 
 
 def chosen(count: int, denied: Collection[int] = (), limit: int = 0) -> Sequence[int]:

@@ -27,12 +27,7 @@ FILTERS: tuple[Filter, ...] = get_args(Filter)
 
 
 def resized(pixels: NDArray[Any], size: tuple[int, int], how: Filter) -> NDArray[Any]:
-    """Return a picture resized to *size*.
-
-    Args:
-        pixels: ``[H, W, 3], uint8``.
-        size: height and width.
-        how: name of the filter.
+    """Return a picture, ``[H, W, 3], uint8``, resized to *size*, height and width.
 
     Returns:
         ``[height, width, 3]``; float32 for the kernels of TFLite, uint8 for Pillow's filters.

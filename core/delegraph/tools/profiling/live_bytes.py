@@ -14,9 +14,6 @@ def live_bytes(recording: Recording) -> Iterator[tuple[int, int]]:
     are counted. Constants, variables, and memory inside kernels and partitions are not counted. An
     arena is at least as large. Nothing is yielded for LiteRT, which does not report when its nodes
     run.
-
-    Args:
-        recording: timed runs of a model.
     """
     if recording.setup.runtime != "delegraph":
         return
@@ -32,14 +29,9 @@ def _of_run(recording: Recording, run: Run, origin: int) -> Iterator[tuple[int, 
     last = {i: n for n, (inputs, _) in enumerate(borders) for i in inputs}
     last |= dict.fromkeys(spec.outputs, len(events))
     held = {i for i in spec.inputs if last.get(i, -1) >= 0}
-    yield run.start - origin, _size(recording, held)
+    yield run.start - origin, recording.total_bytes(recording.entry, held)
     for number, (event, (_, outputs)) in enumerate(zip(events, borders, strict=True)):
         held |= {i for i in outputs if i in last}
-        yield event.start - origin, _size(recording, held)
+        yield event.start - origin, recording.total_bytes(recording.entry, held)
         held = {i for i in held if last[i] > number}
     yield run.start + run.duration - origin, 0
-
-
-def _size(recording: Recording, indices: set[int]) -> int:
-    tensors = (recording.tensor(recording.entry, index) for index in indices)
-    return sum(tensor.bytes or 0 for tensor in tensors if tensor is not None)

@@ -86,11 +86,7 @@ def delegate_data(placement: Placement) -> NodeData:
 
 
 def rejection_data(placement: Placement) -> NodeData:
-    """Return the constraints that each node without a delegate violates, by delegate, as text.
-
-    Args:
-        placement: which delegate or kernel computes each node.
-    """
+    """Return the constraints that each node without a delegate violates, by delegate, as text."""
     return NodeData(
         "rejection",
         {

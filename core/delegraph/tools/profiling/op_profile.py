@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -58,11 +58,7 @@ class OpProfile(JsonRecord):
     cautions: tuple[str, ...] = ()
 
     def between_rows(self, inside: Section) -> float:
-        """Seconds per run of a delegate's partitions outside of the rows that it tells of.
-
-        Args:
-            inside: a section of the inside of a delegate.
-        """
+        """Seconds per run of a delegate's partitions outside of the rows of section *inside*."""
         told = {node.partition for node in inside.nodes}
         whole = sum(
             node.seconds
@@ -104,27 +100,26 @@ class OpProfile(JsonRecord):
         return text.getvalue()
 
 
-COLUMNS = (
-    "section",
-    "run_order",
-    "node_type",
-    "name",
-    "subgraph",
-    "node",
-    "delegate",
-    "partition",
-    "model_nodes",
-    "first_ms",
-    "avg_ms",
-    "min_ms",
-    "max_ms",
-    "std_ms",
-    "times_called",
-    "ms_per_run",
-    "median_ms",
-    "share",
-    "output_bytes",
-)
+_FIGURES: dict[str, Callable[[NodeTime], object]] = {
+    "run_order": lambda node: node.run_order,
+    "node_type": lambda node: node.node_type,
+    "name": lambda node: node.name,
+    "subgraph": lambda node: node.subgraph,
+    "node": lambda node: node.node_index,
+    "delegate": lambda node: node.delegate,
+    "partition": lambda node: node.partition,
+    "model_nodes": lambda node: " ".join(map(str, node.model_nodes)),
+    "first_ms": lambda node: _milliseconds(node.calls.first),
+    "avg_ms": lambda node: _milliseconds(node.calls.mean),
+    "min_ms": lambda node: _milliseconds(node.calls.min),
+    "max_ms": lambda node: _milliseconds(node.calls.max),
+    "std_ms": lambda node: _milliseconds(node.calls.std),
+    "times_called": lambda node: node.times_called,
+    "ms_per_run": lambda node: _milliseconds(node.seconds),
+    "median_ms": lambda node: _milliseconds(node.calls.median),
+}
+
+COLUMNS = ("section", *_FIGURES, "share", "output_bytes")
 """Names of the columns of :meth:`OpProfile.rows`.
 
 ``avg_ms`` is the mean of a single call, as in ``benchmark_model``; ``median_ms`` is its median, by
@@ -151,11 +146,7 @@ def op_profile(
 
 
 def profile_of(recording: Recording) -> OpProfile:
-    """Return the time of each operator in a recording.
-
-    Args:
-        recording: timed runs of a model.
-    """
+    """Return the time of each operator in a recording."""
     sections = tuple(_sections(recording))
     runs = Latency.of([run.duration / 1e9 for run in recording.runs])
     each = [_busy_and_saved(recording, run.events) for run in recording.runs]
@@ -177,10 +168,6 @@ def _busy_and_saved(recording: Recording, events: Iterable[ProfileEvent]) -> tup
     """Return nanoseconds in which at least one node ran, and nanoseconds that overlapping saved.
 
     Events overlap if nodes are asynchronous.
-
-    Args:
-        recording: times and memory of the runs.
-        events: events of the runs.
     """
     entry = recording.entry
     own = [e for e in events if e.subgraph == entry and not recording.is_inside(e)]
@@ -236,28 +223,10 @@ def _nodes(recording: Recording, events: Sequence[ProfileEvent]) -> Iterator[Nod
 
 def _rows(section: Section) -> Iterator[dict[str, Any]]:
     for node, (share, _) in zip(section.nodes, section.shares(section.nodes), strict=True):
-        calls = node.calls
-        times = (calls.first, calls.mean, calls.min, calls.max, calls.std)
-        yield dict(
-            zip(
-                COLUMNS,
-                (
-                    section.title,
-                    node.run_order,
-                    node.node_type,
-                    node.name,
-                    node.subgraph,
-                    node.node_index,
-                    node.delegate,
-                    node.partition,
-                    " ".join(map(str, node.model_nodes)),
-                    *(round(1e3 * seconds, 6) for seconds in times),
-                    node.times_called,
-                    round(1e3 * node.seconds, 6),
-                    round(1e3 * calls.median, 6),
-                    round(share, 6),
-                    node.output_bytes,
-                ),
-                strict=True,
-            )
-        )
+        figures = {name: figure(node) for name, figure in _FIGURES.items()}
+        ends = {"share": round(share, 6), "output_bytes": node.output_bytes}
+        yield {"section": section.title, **figures, **ends}
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(1e3 * seconds, 6)

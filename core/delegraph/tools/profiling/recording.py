@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter_ns
@@ -13,8 +13,7 @@ from delegraph.delegation.placement import NodePlacement, PartitionPlacement, Pl
 from delegraph.graph.model import Model
 from delegraph.runtime.execution.profile import Profile, ProfileEvent
 from delegraph.tools.benchmarking.cautions import busy
-from delegraph.tools.benchmarking.machine import machine
-from delegraph.tools.benchmarking.other_work import OtherWork
+from delegraph.tools.benchmarking.machine import OtherWork, machine
 from delegraph.tools.benchmarking.run_control import RunControl, run_times
 from delegraph.tools.benchmarking.stages import Stage
 from delegraph.tools.benchmarking.timed_model import TimedModel, timed_model
@@ -135,6 +134,11 @@ class Recording:
     def tensor(self, subgraph: int, index: int) -> TensorFigures | None:
         """Return the figures of tensor *index*; None for a tensor that a delegate added."""
         return self.tensors.get((subgraph, index))
+
+    def total_bytes(self, subgraph: int, indices: Iterable[int]) -> int:
+        """Return the number of bytes of the tensors *indices*; unknown sizes count as 0."""
+        tensors = (self.tensor(subgraph, index) for index in indices)
+        return sum(tensor.bytes or 0 for tensor in tensors if tensor is not None)
 
     def notes(self) -> Iterator[str]:
         """Yield texts about missing data."""

@@ -103,12 +103,7 @@ def _slice(recording: Recording, event: ProfileEvent, origin: int) -> Slice:
 
 
 def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
-    """Return the details of *event* for the trace viewer, by name.
-
-    Args:
-        recording: timed runs of a model.
-        event: an event of a run.
-    """
+    """Return the details of *event* for the trace viewer, by name."""
     inputs, outputs = recording.borders(event)
     partition = recording.partition(event)
     nodes = recording.model_nodes(event)
@@ -128,18 +123,13 @@ def _args(recording: Recording, event: ProfileEvent) -> dict[str, Any]:
     if partition is not None and node is None:
         found["bytes in"], found["bytes out"] = partition.input_bytes, partition.output_bytes
     else:
-        found["bytes out"] = _bytes(recording, event.subgraph, outputs)
+        found["bytes out"] = recording.total_bytes(event.subgraph, outputs)
     return found
 
 
 def _tensors(recording: Recording, subgraph: int, indices: Sequence[int]) -> str:
     found = (recording.tensor(subgraph, index) for index in indices)
     return ", ".join(str(tensor) for tensor in found if tensor is not None)
-
-
-def _bytes(recording: Recording, subgraph: int, indices: Sequence[int]) -> int:
-    found = (recording.tensor(subgraph, index) for index in indices)
-    return sum(tensor.bytes or 0 for tensor in found if tensor is not None)
 
 
 @dataclass(frozen=True, slots=True)

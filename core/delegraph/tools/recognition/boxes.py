@@ -106,12 +106,10 @@ def _raw(made: Sequence[TensorValues], layout: BoxLayout, count: int | None = No
 def _corners(
     boxes: NDArray[np.float64], layout: BoxLayout, size: tuple[int, int]
 ) -> NDArray[np.float64]:
-    """Return left, top, right, bottom of *boxes*, ``[n, 4]``, as shares of the picture's *size*.
+    """Return left, top, right, bottom of *boxes*, ``[n, 4]``, as shares of the picture's size.
 
-    Args:
-        boxes: the boxes, ``[n, 4]``.
-        layout: order and meaning of the four numbers.
-        size: width and height of the input that takes the picture, in pixels.
+    *layout* is the order and meaning of a box's four numbers. *size* is width and height, in
+    pixels, of the input that takes the picture.
     """
     a, b, c, d = boxes[:, list(layout.index)].T
     if layout.type == "boundaries":

@@ -244,9 +244,7 @@ class _Pen:
     ) -> None:
         """Draw a colour and a text for each row in the corner that hides the fewest *points*.
 
-        Args:
-            rows: colours and texts.
-            points: places to keep visible, as shares of width and height.
+        Points are places to keep visible, as shares of width and height.
         """
         if not rows:
             return

@@ -52,7 +52,7 @@ def find_poses(seen: Seen) -> Findings | None:
     """Return the poses in the outputs *seen*; None if there are none."""
     if seen.size is None:
         return None
-    for find in (_decoded, _movenet, _movenet_multipose, _heatmaps):
+    for find in (_decoded, _movenet, _heatmaps):
         found = find(seen, seen.size)
         if found is not None:
             tensors, points, scores = found
@@ -84,11 +84,8 @@ def _points(rows: NDArray[np.float64]) -> tuple[KeyPoint, ...]:
 def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
     """Return the poses from the decoder of Coral's PoseNet, whose coordinates are in pixels.
 
-    The result is None if the outputs are not those of this decoder.
-
-    Args:
-        seen: the outputs of the model, with their details.
-        size: width and height of the model's input, in pixels.
+    *size* is the input's width and height. The result is None if the outputs are not those of this
+    decoder.
     """
     made = seen.made_by(DECODER)
     if len(made) != 4:
@@ -105,46 +102,28 @@ def _decoded(seen: Seen, size: tuple[int, int]) -> _Poses | None:
 
 
 def _movenet(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the pose of MoveNet.SinglePose, whose output holds (y, x, score) for each point.
+    """Return the poses of MoveNet, whose output holds (y, x, score) for each point.
 
-    The result is None if the output has another shape.
-
-    Args:
-        seen: the outputs of the model, with their details.
-        size: width and height of the model's input, in pixels.
+    SinglePose has one person; MultiPose has six, each followed by its box and score. The result is
+    None if the output has another shape. *size* is not needed.
     """
     outputs = seen.real()
-    if len(outputs) != 1 or outputs[0][1].shape != (1, 1, _COUNT, 3):
+    if len(outputs) != 1:
         return None
     index, values = outputs[0]
-    return [index], values[0], values[0, :, :, 2].mean(axis=1)
-
-
-def _movenet_multipose(seen: Seen, size: tuple[int, int]) -> _Poses | None:
-    """Return the poses of MoveNet.MultiPose: 17 times (y, x, score), then box and score.
-
-    The result is None if the output has another shape.
-
-    Args:
-        seen: the outputs of the model, with their details.
-        size: width and height of the model's input, in pixels.
-    """
-    outputs = seen.real()
-    if len(outputs) != 1 or outputs[0][1].shape != (1, 6, 3 * _COUNT + 5):
-        return None
-    index, values = outputs[0]
-    return [index], values[0, :, : 3 * _COUNT].reshape(-1, _COUNT, 3), values[0, :, -1]
+    if values.shape == (1, 1, _COUNT, 3):
+        return [index], values[0], values[0, :, :, 2].mean(axis=1)
+    if values.shape == (1, 6, 3 * _COUNT + 5):
+        return [index], values[0, :, : 3 * _COUNT].reshape(-1, _COUNT, 3), values[0, :, -1]
+    return None
 
 
 def _heatmaps(seen: Seen, size: tuple[int, int]) -> _Poses | None:
     """Return the pose in PoseNet's heatmaps and offsets, from the best position of each point.
 
     Heatmaps are ``[1, h, w, 17]``, offsets ``[1, h, w, 34]``: y of all points in pixels of the
-    input, then x. The result is None for outputs of other shapes.
-
-    Args:
-        seen: the outputs of the model, with their details.
-        size: width and height of the model's input, in pixels.
+    input, then x. *size* is the input's width and height. The result is None for outputs of other
+    shapes.
     """
     by_depth = {values.shape[-1]: (i, values) for i, values in seen.real() if values.ndim == 4}
     if not {_COUNT, 2 * _COUNT} <= set(by_depth):

@@ -19,9 +19,6 @@ def find_segmentation(seen: Seen) -> Findings | None:
 
     The output is the result of an ARG_MAX, ``[1, h, w]``, or has a score for each pixel and label,
     ``[1, h, w, labels]``.
-
-    Args:
-        seen: outputs of a run on a picture, with the model's metadata and the labels.
     """
     if len(seen.outputs) != 1 or seen.size is None:
         return None

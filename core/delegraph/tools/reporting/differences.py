@@ -22,9 +22,7 @@ def differences_json(
 ) -> dict[str, Any]:
     """Return the layers of *found* in execution order, and the two set-ups compared, for JSON.
 
-    Args:
-        found: differences of all tensors.
-        difference: differences of the outputs, for the verdict; None leaves it out.
+    *difference* has the outputs, for the verdict; None leaves it out.
     """
     place = {id(layer): position for position, layer in enumerate(found.layers)}
     told = {
@@ -78,11 +76,8 @@ def _way_json(found: OutputDifference | None, note: str) -> dict[str, Any]:
     """Return largest difference, mean and noise of one kind of comparison, for JSON.
 
     An infinite noise becomes None. A node with the reference's kernel adds no noise. ``is_off``
-    is there if the layers were compared with a tolerance.
-
-    Args:
-        found: the comparison of a layer's tensor; None if there is none.
-        note: reason why there is none; empty otherwise.
+    is there if the layers were compared with a tolerance. *note* is the reason why there is no
+    comparison; empty otherwise.
     """
     if found is None:
         return {"noise": 0.0, "max": 0.0, "note": note} if note == SAME_KERNELS else {"note": note}

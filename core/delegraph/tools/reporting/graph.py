@@ -31,11 +31,8 @@ def graph_json(
 ) -> list[dict[str, Any]]:
     """Return every subgraph with its tensors and nodes, for JSON.
 
-    Args:
-        model: the model.
-        placement: delegate or kernel of each node.
-        summary: summary of the model, with packages' facts about custom operators.
-        shapes: present shapes of tensors, as far as an interpreter knows them.
+    *summary* has packages' facts about custom operators. *shapes* are the present shapes of
+    tensors, as far as an interpreter knows them.
     """
     facts = {(d.subgraph, d.operator): d.facts for d in summary.described}
     placed = {(node.subgraph, node.index): node for node in placement.nodes}
@@ -60,12 +57,7 @@ def graph_json(
 def _folded(operator: OperatorSpec, spec: SubgraphSpec, once: Container[int]) -> dict[str, bool]:
     """Return ``is_constant`` for a node that only widens a constant for other nodes.
 
-    The page draws no such node.
-
-    Args:
-        operator: the node.
-        spec: its subgraph.
-        once: indices of the nodes that widen constants.
+    The page draws no such node. *once* has the indices of the nodes that widen constants.
     """
     is_read = operator.index in once and not {*spec.outputs} & {*operator.outputs}
     return {"is_constant": True} if is_read else {}
@@ -126,12 +118,7 @@ def _node(
 
 
 def placed_json(model: Model, placement: Placement) -> list[list[dict[str, Any]]]:
-    """Return, for each node of each subgraph, its delegate and others' reasons, for JSON.
-
-    Args:
-        model: the loaded model.
-        placement: which delegate runs each node.
-    """
+    """Return, for each node of each subgraph, its delegate and others' reasons, for JSON."""
     placed = {(node.subgraph, node.index): node for node in placement.nodes}
     return [
         [_placed(placed[spec.index, op.index], placement) for op in spec.operators]

@@ -17,11 +17,8 @@ def memory_json(
 ) -> dict[str, Any]:
     """Return the memory of a model with its delegates, and without them, for JSON.
 
-    Args:
-        report: memory with the delegates, but without the memory inside partitions.
-        placement: delegate of each node.
-        core: memory without delegates; None if no delegate has a node, or only delegates can run
-            the model.
+    *report* is without the memory inside partitions. *core* is without delegates; it is None if no
+    delegate has a node, or only delegates can run the model.
     """
     owners = dict.fromkeys(partition.delegate for partition in placement.partitions)
     return {
@@ -47,12 +44,7 @@ def _plans_json(report: MemoryReport) -> dict[str, Any]:
 
 
 def _planner_json(report: MemoryReport, result: PlannerResult) -> dict[str, Any]:
-    """Return a plan for JSON; if it keeps inputs to the end, with each tensor's end and the bytes.
-
-    Args:
-        report: memory of the model.
-        result: the plan.
-    """
+    """Return a plan for JSON; one that keeps inputs has each tensor's end and the bytes in use."""
     told = dict(result.to_json())
     if result.planner in IN_PLACE:
         told["last"] = report.last_positions(result)

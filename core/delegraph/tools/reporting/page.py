@@ -37,12 +37,7 @@ SCRIPTS = (
 
 
 def page(title: str, data: Mapping[str, Any]) -> str:
-    """Return the whole HTML document.
-
-    Args:
-        title: title of the document; any text.
-        data: data that the scripts show.
-    """
+    """Return the whole HTML document; its title may be any text, and its scripts show *data*."""
     return Template(_asset("page.html")).substitute(
         title=escape(printable(title)),
         policy=_policy(),

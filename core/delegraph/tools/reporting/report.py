@@ -161,13 +161,7 @@ def report(
 
 
 def _beside_json(setup: Setup, model: Model, signature: str | None) -> dict[str, Any]:
-    """Return how another set-up places the same model's nodes, and where it differs, for JSON.
-
-    Args:
-        setup: the model with delegates and options.
-        model: the loaded model.
-        signature: name of the signature to call; None for the first subgraph.
-    """
+    """Return how another set-up places the same model's nodes, and where it differs, for JSON."""
     with setup.interpreter() as interpreter:
         _allocated(interpreter, signature)
         placement = _explanation(interpreter, model, setup.runtime).placement
