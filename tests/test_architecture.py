@@ -207,6 +207,7 @@ TOPICS = {
     "scale/isolated_rows": "rows that end the process that computes them",
     "schema/declarations": "what flatc generated",
     "schema/malformed": "damaged files",
+    "tools/evaluation/known_precisions": "precisions known by hand, by each definition",
     "tools/reporting/colours": "the page's colours, as people see them",
     "testing/conformance/references": "custom operators without a kernel",
 }

@@ -83,33 +83,33 @@ class LayerWriter:
     """Writes the parts that language models share into a graph; weights are random."""
 
     def __init__(self, weights: str) -> None:
-        self._weights = weights
-        self._rng = np.random.default_rng(0)
-        self._graph = Graph()
-        self._block_scales: dict[str, NDArray[np.float16]] = {}
+        self.weights = weights
+        self.rng = np.random.default_rng(0)
+        self.graph = Graph()
+        self.block_scales: dict[str, NDArray[np.float16]] = {}
 
-    def _norm(self, x: str, y: str, gain: str, shape: tuple[int, ...]) -> None:
+    def norm(self, x: str, y: str, gain: str, shape: tuple[int, ...]) -> None:
         """Write an RMS normalization with gains."""
         one = (*shape[:-1], 1)
-        self._value("last_axis", np.array([-1], np.int32))
-        self._value("epsilon", np.float32(1e-6))
-        self._add("MUL", f"{x} {x}", f"{y}_square", shape)
+        self.value("last_axis", np.array([-1], np.int32))
+        self.value("epsilon", np.float32(1e-6))
+        self.add("MUL", f"{x} {x}", f"{y}_square", shape)
         keep = ReducerOptions(keep_dims=True)
-        self._add("MEAN", f"{y}_square last_axis", f"{y}_mean", one, keep)
-        self._add("ADD", f"{y}_mean epsilon", f"{y}_shifted", one)
-        self._add("RSQRT", f"{y}_shifted", f"{y}_root", one)
-        self._add("MUL", f"{x} {y}_root", f"{y}_unit", shape)
-        self._add("MUL", f"{y}_unit {gain}", y, shape)
+        self.add("MEAN", f"{y}_square last_axis", f"{y}_mean", one, keep)
+        self.add("ADD", f"{y}_mean epsilon", f"{y}_shifted", one)
+        self.add("RSQRT", f"{y}_shifted", f"{y}_root", one)
+        self.add("MUL", f"{x} {y}_root", f"{y}_unit", shape)
+        self.add("MUL", f"{y}_unit {gain}", y, shape)
 
-    def _start(self) -> None:
+    def start(self) -> None:
         """Write the place of the token's row in a cache."""
-        self._value("zeros", np.zeros(2, np.int32))
-        self._value("zero", np.zeros(1, np.int32))
-        self._graph.tensors["start"] = tensor((4,), "INT32")
+        self.value("zeros", np.zeros(2, np.int32))
+        self.value("zero", np.zeros(1, np.int32))
+        self.graph.tensors["start"] = tensor((4,), "INT32")
         start = ("CONCATENATION", "zeros position zero", "start", ConcatenationOptions())
-        self._graph.nodes.append(start)
+        self.graph.nodes.append(start)
 
-    def _mix(
+    def mix(
         self, inputs: str, y: str, rows: tuple[int, ...], scores: tuple[int, ...], layer: str = ""
     ) -> None:
         """Write attention.
@@ -122,39 +122,40 @@ class LayerWriter:
             layer: end of the names of tensors between.
         """
         query, keys, values = inputs.split()
-        self._value("scale", np.float32(rows[-1] ** -0.5))
-        self._add("MUL", f"{query} scale", f"scaled{layer}", rows)
+        self.value("scale", np.float32(rows[-1] ** -0.5))
+        self.add("MUL", f"{query} scale", f"scaled{layer}", rows)
         transposed = BatchMatMulOptions(adj_y=True)
-        self._add("BATCH_MATMUL", f"scaled{layer} {keys}", f"scores{layer}", scores, transposed)
-        self._add("ADD", f"scores{layer} mask", f"masked{layer}", scores)
+        self.add("BATCH_MATMUL", f"scaled{layer} {keys}", f"scores{layer}", scores, transposed)
+        self.add("ADD", f"scores{layer} mask", f"masked{layer}", scores)
         softmax = SoftmaxOptions(beta=1.0)
-        self._add("SOFTMAX", f"masked{layer}", f"shares{layer}", scores, softmax)
-        self._add("BATCH_MATMUL", f"shares{layer} {values}", y, rows, BatchMatMulOptions())
+        self.add("SOFTMAX", f"masked{layer}", f"shares{layer}", scores, softmax)
+        self.add("BATCH_MATMUL", f"shares{layer} {values}", y, rows, BatchMatMulOptions())
 
-    def _product(self, x: str, y: str, outputs: int) -> None:
-        self._matrix(f"{y}_weights", outputs, self._graph.tensors[x].shape[-1])
+    def product(self, x: str, y: str, outputs: int) -> None:
+        """Write a product with a matrix of weights: *y* has *outputs* columns."""
+        self.matrix(f"{y}_weights", outputs, self.graph.tensors[x].shape[-1])
         options = FullyConnectedOptions()
-        self._add("FULLY_CONNECTED", f"{x} {y}_weights -", y, (1, outputs), options)
+        self.add("FULLY_CONNECTED", f"{x} {y}_weights -", y, (1, outputs), options)
 
-    def _matrix(self, name: str, rows: int, depth: int) -> None:
-        values = self._rng.normal(size=(rows, depth)).astype(np.float32) * depth**-0.5
-        if self._weights == "float32":
-            self._value(name, values)
+    def matrix(self, name: str, rows: int, depth: int) -> None:
+        values = self.rng.normal(size=(rows, depth)).astype(np.float32) * depth**-0.5
+        if self.weights == "float32":
+            self.value(name, values)
             return
-        kind, in_blocks, _ = self._weights.upper().partition(" IN BLOCKS")
+        kind, in_blocks, _ = self.weights.upper().partition(" IN BLOCKS")
         blocks = values.reshape(rows, -1, BLOCK if in_blocks else depth)
         scales = np.abs(blocks).max(axis=2, keepdims=True) / LARGEST[kind]
         integers = np.rint(blocks / scales).astype(np.int8).reshape(values.shape)
         if in_blocks:
-            self._block_scales[name] = scales[..., 0].astype(np.float16)
-            self._graph.tensors[name] = constant(integers, kind)
+            self.block_scales[name] = scales[..., 0].astype(np.float16)
+            self.graph.tensors[name] = constant(integers, kind)
         else:
-            self._graph.tensors[name] = constant(integers, kind, scale=scales[:, 0, 0].tolist())
+            self.graph.tensors[name] = constant(integers, kind, scale=scales[:, 0, 0].tolist())
 
-    def _value(self, name: str, value: Any) -> None:
-        self._graph.tensors[name] = constant(value)
+    def value(self, name: str, value: Any) -> None:
+        self.graph.tensors[name] = constant(value)
 
-    def _add(
+    def add(
         self,
         op: str,
         inputs: str,
@@ -162,9 +163,9 @@ class LayerWriter:
         shape: tuple[int, ...],
         options: Table | None = None,
     ) -> None:
-        self._graph.tensors[output] = tensor(shape)
+        self.graph.tensors[output] = tensor(shape)
         node = (op, inputs, output) if options is None else (op, inputs, output, options)
-        self._graph.nodes.append(node)
+        self.graph.nodes.append(node)
 
 
 class _Decoder(LayerWriter):
@@ -177,25 +178,25 @@ class _Decoder(LayerWriter):
         self._constants()
         caches = [f"{kind}_{i}" for i in range(sizes.layers) for kind in ("keys", "values")]
         for name in caches:
-            self._graph.tensors[name] = tensor(sizes.cache_shape)
-        self._add("GATHER", "table token", "x_0", (1, sizes.width), GatherOptions())
-        self._start()
+            self.graph.tensors[name] = tensor(sizes.cache_shape)
+        self.add("GATHER", "table token", "x_0", (1, sizes.width), GatherOptions())
+        self.start()
         for layer in range(sizes.layers):
             self._layer(layer)
-        self._norm(f"x_{sizes.layers}", "last", "gain", (1, sizes.width))
-        self._product("last", "logits", sizes.vocabulary)
+        self.norm(f"x_{sizes.layers}", "last", "gain", (1, sizes.width))
+        self.product("last", "logits", sizes.vocabulary)
         content = graph_model(
-            self._graph.nodes,
+            self.graph.nodes,
             inputs=" ".join(["token", "position", "mask", *caches]),
             outputs=" ".join(["logits", *(f"new_{name}" for name in caches)]),
-            tensors=self._graph.tensors,
+            tensors=self.graph.tensors,
         )
-        return with_block_scales(content, self._block_scales) if self._block_scales else content
+        return with_block_scales(content, self.block_scales) if self.block_scales else content
 
     def _constants(self) -> None:
         sizes = self._sizes
-        table = self._rng.normal(size=(sizes.vocabulary, sizes.width)).astype(np.float32)
-        self._graph.tensors |= {
+        table = self.rng.normal(size=(sizes.vocabulary, sizes.width)).astype(np.float32)
+        self.graph.tensors |= {
             "token": tensor((1,), "INT32"),
             "position": tensor((1,), "INT32"),
             "mask": tensor((1, 1, 1, sizes.length)),
@@ -207,31 +208,31 @@ class _Decoder(LayerWriter):
 
     def _layer(self, layer: int) -> None:
         width, hidden = self._sizes.width, self._sizes.hidden
-        self._norm(f"x_{layer}", f"n_{layer}", "gain", (1, width))
+        self.norm(f"x_{layer}", f"n_{layer}", "gain", (1, width))
         self._attention(layer, f"n_{layer}", f"a_{layer}")
-        self._product(f"a_{layer}", f"o_{layer}", width)
-        self._add("ADD", f"x_{layer} o_{layer}", f"m_{layer}", (1, width))
-        self._norm(f"m_{layer}", f"p_{layer}", "gain", (1, width))
+        self.product(f"a_{layer}", f"o_{layer}", width)
+        self.add("ADD", f"x_{layer} o_{layer}", f"m_{layer}", (1, width))
+        self.norm(f"m_{layer}", f"p_{layer}", "gain", (1, width))
         for name in ("up", "gate"):
-            self._product(f"p_{layer}", f"{name}_{layer}", hidden)
-        self._add("LOGISTIC", f"gate_{layer}", f"s_{layer}", (1, hidden))
-        self._add("MUL", f"gate_{layer} s_{layer}", f"g_{layer}", (1, hidden))
-        self._add("MUL", f"g_{layer} up_{layer}", f"h_{layer}", (1, hidden))
-        self._product(f"h_{layer}", f"d_{layer}", width)
-        self._add("ADD", f"m_{layer} d_{layer}", f"x_{layer + 1}", (1, width))
+            self.product(f"p_{layer}", f"{name}_{layer}", hidden)
+        self.add("LOGISTIC", f"gate_{layer}", f"s_{layer}", (1, hidden))
+        self.add("MUL", f"gate_{layer} s_{layer}", f"g_{layer}", (1, hidden))
+        self.add("MUL", f"g_{layer} up_{layer}", f"h_{layer}", (1, hidden))
+        self.product(f"h_{layer}", f"d_{layer}", width)
+        self.add("ADD", f"m_{layer} d_{layer}", f"x_{layer + 1}", (1, width))
 
     def _attention(self, layer: int, x: str, y: str) -> None:
         shape, width = self._sizes.cache_shape, self._sizes.width
         row, scores = (1, shape[1], 1, shape[3]), (1, shape[1], 1, shape[2])
         for name in ("query", "key", "value"):
-            self._product(x, f"{name}_{layer}", width)
-            self._add("RESHAPE", f"{name}_{layer} row", f"{name}_row_{layer}", row)
+            self.product(x, f"{name}_{layer}", width)
+            self.add("RESHAPE", f"{name}_{layer} row", f"{name}_row_{layer}", row)
         for name in ("key", "value"):
             words = f"{name}s_{layer} {name}_row_{layer} start"
-            self._add("DYNAMIC_UPDATE_SLICE", words, f"new_{name}s_{layer}", shape)
+            self.add("DYNAMIC_UPDATE_SLICE", words, f"new_{name}s_{layer}", shape)
         words = f"query_row_{layer} new_keys_{layer} new_values_{layer}"
-        self._mix(words, f"mixed_{layer}", row, scores, f"_{layer}")
-        self._add("RESHAPE", f"mixed_{layer} flat", y, (1, width))
+        self.mix(words, f"mixed_{layer}", row, scores, f"_{layer}")
+        self.add("RESHAPE", f"mixed_{layer} flat", y, (1, width))
 
 
 def with_block_scales(content: bytes, scales: dict[str, NDArray[Any]]) -> bytes:

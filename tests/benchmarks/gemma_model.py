@@ -70,48 +70,48 @@ class _Gemma(LayerWriter):
     def model(self) -> bytes:
         sizes = self._sizes
         cache = (1, 1, sizes.length, sizes.head)
-        self._graph.tensors |= {
+        self.graph.tensors |= {
             "token": tensor((1,), "INT32"),
             "position": tensor((1,), "INT32"),
             "mask": tensor((1, 1, 1, sizes.length)),
             "keys_0": tensor(cache),
             "values_0": tensor(cache),
         }
-        self._matrix("table", sizes.vocabulary, sizes.width)
-        self._add("EMBEDDING_LOOKUP", "token table", "row", (1, sizes.width))
-        self._value("table_scale", np.float32(sizes.width**0.5))
-        self._add("MUL", "row table_scale", "x", (1, sizes.width))
+        self.matrix("table", sizes.vocabulary, sizes.width)
+        self.add("EMBEDDING_LOOKUP", "token table", "row", (1, sizes.width))
+        self.value("table_scale", np.float32(sizes.width**0.5))
+        self.add("MUL", "row table_scale", "x", (1, sizes.width))
         self._turns()
         self._attention()
         self._feed_forward()
         self._normed("y", "last", 1, sizes.width)
-        self._add(
+        self.add(
             "FULLY_CONNECTED", "last table -", "logits", (1, sizes.vocabulary),
             FullyConnectedOptions(),
         )  # fmt: skip
         inputs = "token position mask keys_0 values_0"
         outputs = "logits new_keys_0 new_values_0"
-        main = (self._graph.nodes, inputs, outputs, self._graph.tensors)
+        main = (self.graph.nodes, inputs, outputs, self.graph.tensors)
         content = subgraphs_model([main, *self._called])
-        return with_block_scales(content, self._block_scales) if self._block_scales else content
+        return with_block_scales(content, self.block_scales) if self.block_scales else content
 
     def _turns(self) -> None:
         """Write the cosines and sines of rotary embeddings."""
         half = self._sizes.head // 2
-        self._value("frequencies", (1e6 ** -(np.arange(half) / half)).astype(np.float32))
-        self._add("CAST", "position", "place", (1,))
-        self._add("MUL", "place frequencies", "angles", (half,))
-        self._add("COS", "angles", "cosines", (half,))
-        self._add("SIN", "angles", "sines", (half,))
+        self.value("frequencies", (1e6 ** -(np.arange(half) / half)).astype(np.float32))
+        self.add("CAST", "position", "place", (1,))
+        self.add("MUL", "place frequencies", "angles", (half,))
+        self.add("COS", "angles", "cosines", (half,))
+        self.add("SIN", "angles", "sines", (half,))
 
     def _attention(self) -> None:
         sizes = self._sizes
         width, head, heads, length = sizes.width, sizes.head, sizes.heads, sizes.length
         self._normed("x", "normed", 1, width)
         for name, rows in (("query", heads), ("key", 1), ("value", 1)):
-            self._product("normed", name, rows * head)
-            self._value(f"{name}_shape", np.array([1, 1, rows, head], np.int32))
-            self._add("RESHAPE", f"{name} {name}_shape", f"{name}_rows", (1, 1, rows, head))
+            self.product("normed", name, rows * head)
+            self.value(f"{name}_shape", np.array([1, 1, rows, head], np.int32))
+            self.add("RESHAPE", f"{name} {name}_shape", f"{name}_rows", (1, 1, rows, head))
         for name, rows in (("query", heads), ("key", 1)):
             self._normed(f"{name}_rows", f"{name}_normed", 1, 1, rows, head)
             self._turned(f"{name}_normed", f"{name}_turned", rows)
@@ -123,64 +123,64 @@ class _Gemma(LayerWriter):
             "odml.scaled_dot_product_attention",
             "query_turned new_keys_0 new_values_0 mask", "mixed", self._attended,
         )  # fmt: skip
-        self._value("flat", np.array([1, heads * head], np.int32))
-        self._add("RESHAPE", "mixed flat", "mixed_row", (1, heads * head))
-        self._product("mixed_row", "attended", width)
+        self.value("flat", np.array([1, heads * head], np.int32))
+        self.add("RESHAPE", "mixed flat", "mixed_row", (1, heads * head))
+        self.product("mixed_row", "attended", width)
         self._normed("attended", "attended_normed", 1, width)
-        self._add("ADD", "x attended_normed", "middle", (1, width))
-        assert length == self._graph.tensors["mask"].shape[-1]
+        self.add("ADD", "x attended_normed", "middle", (1, width))
+        assert length == self.graph.tensors["mask"].shape[-1]
 
     def _turned(self, x: str, y: str, rows: int) -> None:
         half = self._sizes.head // 2
         part = (1, 1, rows, half)
-        self._value("last_axis_number", np.int32(3))
+        self.value("last_axis_number", np.int32(3))
         for name in ("left", "right"):
-            self._graph.tensors[f"{y}_{name}"] = tensor(part)
+            self.graph.tensors[f"{y}_{name}"] = tensor(part)
         split = (
             "SPLIT",
             f"last_axis_number {x}",
             f"{y}_left {y}_right",
             SplitOptions(num_splits=2),
         )
-        self._graph.nodes.append(split)
+        self.graph.nodes.append(split)
         for name, by in (("left", "cosines"), ("right", "sines")):
-            self._add("MUL", f"{y}_{name} {by}", f"{y}_{name}_kept", part)
+            self.add("MUL", f"{y}_{name} {by}", f"{y}_{name}_kept", part)
         for name, by in (("left", "sines"), ("right", "cosines")):
-            self._add("MUL", f"{y}_{name} {by}", f"{y}_{name}_moved", part)
-        self._add("SUB", f"{y}_left_kept {y}_right_kept", f"{y}_first", part)
-        self._add("ADD", f"{y}_right_moved {y}_left_moved", f"{y}_second", part)
+            self.add("MUL", f"{y}_{name} {by}", f"{y}_{name}_moved", part)
+        self.add("SUB", f"{y}_left_kept {y}_right_kept", f"{y}_first", part)
+        self.add("ADD", f"{y}_right_moved {y}_left_moved", f"{y}_second", part)
         whole = (1, 1, rows, 2 * half)
-        self._add("CONCATENATION", f"{y}_first {y}_second", y, whole, ConcatenationOptions(axis=3))
+        self.add("CONCATENATION", f"{y}_first {y}_second", y, whole, ConcatenationOptions(axis=3))
 
     def _update(self) -> None:
         """Write the token's row into both caches."""
         cache = (1, 1, self._sizes.length, self._sizes.head)
-        self._start()
+        self.start()
         for kind, row in (("keys", "key_turned"), ("values", "value_rows")):
-            self._add("DYNAMIC_UPDATE_SLICE", f"{kind}_0 {row} start", f"new_{kind}_0", cache)
+            self.add("DYNAMIC_UPDATE_SLICE", f"{kind}_0 {row} start", f"new_{kind}_0", cache)
 
     def _attended(self) -> None:
         sizes = self._sizes
         rows, scores = (1, 1, sizes.heads, sizes.head), (1, 1, sizes.heads, sizes.length)
-        self._mix("query_turned new_keys_0 new_values_0", "mixed", rows, scores)
+        self.mix("query_turned new_keys_0 new_values_0", "mixed", rows, scores)
 
     def _feed_forward(self) -> None:
         width, hidden = self._sizes.width, self._sizes.hidden
         self._normed("middle", "middle_normed", 1, width)
         for name in ("gate", "up"):
-            self._product("middle_normed", name, hidden)
-        self._add("GELU", "gate", "gate_open", (1, hidden), GeluOptions(approximate=True))
-        self._add("MUL", "gate_open up", "inner", (1, hidden))
-        self._product("inner", "down", width)
+            self.product("middle_normed", name, hidden)
+        self.add("GELU", "gate", "gate_open", (1, hidden), GeluOptions(approximate=True))
+        self.add("MUL", "gate_open up", "inner", (1, hidden))
+        self.product("inner", "down", width)
         self._normed("down", "down_normed", 1, width)
-        self._add("ADD", "middle down_normed", "y", (1, width))
+        self.add("ADD", "middle down_normed", "y", (1, width))
 
     def _normed(self, x: str, y: str, *shape: int) -> None:
         """Write a normalization with gains of its own."""
-        gains = self._rng.uniform(0.5, 1.5, shape[-1]).astype(np.float32)
-        self._value(f"{y}_gain", gains)
-        self._graph.tensors[y] = tensor(shape)
-        write = partial(self._norm, x, y, f"{y}_gain", shape)
+        gains = self.rng.uniform(0.5, 1.5, shape[-1]).astype(np.float32)
+        self.value(f"{y}_gain", gains)
+        self.graph.tensors[y] = tensor(shape)
+        write = partial(self.norm, x, y, f"{y}_gain", shape)
         self._composite("odml.rms_norm", f"{x} {y}_gain", y, write)
 
     def _composite(self, name: str, inputs: str, outputs: str, write: Callable[[], None]) -> None:
@@ -188,11 +188,11 @@ class _Gemma(LayerWriter):
         if not self._composites:
             write()
             return
-        outer = self._graph
+        outer = self.graph
         given = {each: outer.tensors[each] for each in inputs.split()}
-        self._graph = Graph({n: tensor(d.shape, d.type.name) for n, d in given.items()})
+        self.graph = Graph({n: tensor(d.shape, d.type.name) for n, d in given.items()})
         write()
-        inner, self._graph = self._graph, outer
+        inner, self.graph = self.graph, outer
         for each in outputs.split():
             outer.tensors[each] = inner.tensors[each]
         self._called.append((inner.nodes, inputs, outputs, inner.tensors))

@@ -292,7 +292,7 @@ def test_a_timeout_needs_a_process() -> None:
         load_delegate(DANGEROUS, timeout=3)
     with pytest.raises(ArgumentError, match="timeout is a positive number of seconds, not -1"):
         Interpreter(model_content=sines(), failures=FailurePolicy(timeout=-1))
-    with pytest.raises(ArgumentError, match="isolate: 'thread'"):
+    with pytest.raises(ArgumentError, match="isolate is 'thread'"):
         Interpreter(model_content=sines(), failures=FailurePolicy(isolate="thread"))  # type: ignore[arg-type]  # wrong
 
 
