@@ -149,11 +149,17 @@ def interrupt(context, node, run):
 delegate = Faulty("ADD", fault=interrupt)
 """
 
+INTERRUPTIBLE = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in the background
+runpy.run_module("delegraph", run_name="__main__")
+"""
+
 
 @pytest.mark.parametrize("words", [(), ("--json",)])
 def test_ctrl_c_prints_the_findings_so_far(tmp_path: Path, words: tuple[str, ...]) -> None:
     (tmp_path / "mine.py").write_text(INTERRUPTING)
-    given = [sys.executable, "-m", "delegraph", "test-operators", "mine.py", "--operator", "ADD"]
+    given = [sys.executable, "-c", INTERRUPTIBLE, "test-operators", "mine.py", "--operator", "ADD"]
     given += ["--sweep", "1", "--jobs", "1", "-o", "found"]
     done = subprocess.run(
         [*given, *words],
