@@ -346,7 +346,6 @@ def test_lines_break_between_words_on_a_narrow_terminal(width: int) -> None:
 
 
 @pytest.mark.usefixtures("brief")
-@pytest.mark.usefixtures("brief")
 def test_inputs_are_as_asked(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
