@@ -379,6 +379,13 @@ def test_a_model_of_which_others_take_all_has_no_roof(tmp_path: Path) -> None:
         roof_report(str(path))
 
 
+@pytest.mark.usefixtures("with_modulo")
+def test_a_delegate_that_takes_no_node_is_a_caution(tmp_path: Path) -> None:
+    path, x = tmp_path / "add.tflite", tensor((4,))
+    path.write_bytes(one_op_model("ADD", [x, x], [tensor((4,))]))
+    assert roof_report(str(path)).cautions[0] == "modulo takes no node"
+
+
 def test_the_model_has_a_share_of_its_roof() -> None:
     others = replace(operator(8.0, 0.4, 0.0), delegate="tpu", roof_seconds=None, bound=None)
     rows = (operator(2.0, 0.1, 1.0), operator(8.0, 0.4, 1.0), others)

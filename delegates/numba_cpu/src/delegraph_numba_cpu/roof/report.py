@@ -115,6 +115,9 @@ def roof_report(
     if threads < asked:
         used = f"{threads} {'are' if threads > 1 else 'is'} used, one for each processor"
         cautions = (f"{asked} threads were asked for; {used}", *cautions)
+    placement = recording.placement
+    unused = {*placement.requested_delegates}.difference(p.delegate for p in placement.partitions)
+    cautions = (*(f"{name} takes no node" for name in sorted(unused)), *cautions)
     return RoofReport(model, exact, runs, seconds, roof, operators, cautions)
 
 
