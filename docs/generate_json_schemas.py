@@ -70,16 +70,20 @@ DESCRIPTIONS = {
         "needed_of": "The `subject`, and the planner of `needed`; TFLM with --micro.",
     },
     "numba-roof": {
-        "seconds": "Sum of the least times of all operators.",
-        "operators": "`share` is of the time of all operators, `of_roof` is `roof_seconds` divided "
-        "by `seconds`, both 0 to 1; `bytes` are read or written at least.",
+        "seconds": "Sum of the least times of all operators and partitions.",
+        "operators": "Partitions of other delegates are rows without a roof (`roof_seconds` and "
+        "`bound` are null). `share` is of the time of all rows, `of_roof` is `roof_seconds` "
+        "divided by `seconds`, both 0 to 1; `bytes` are read or written at least. `bound` tells "
+        "from which limit `roof_seconds` follows, not what limits the measured time.",
+        "roof_seconds": "Sum of the roofs of all operators that have one.",
+        "of_roof": "`roof_seconds` divided by the time of the same operators.",
     },
 }
 """Descriptions of keys, by command, where a key's name does not say what the value is of."""
 
 NULLABLE = {
     "crossing_bytes": "crossing_bytes", "threads": "invoke", "delegate": "of_roof",
-    "default": "help",
+    "default": "help", "bound": "of_roof",
 }  # fmt: skip
 """Keys that are null in some answers, of models for example whose shapes are known only while
 invoking, but in no example; each with a key that is in the same object."""

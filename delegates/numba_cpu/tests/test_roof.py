@@ -14,6 +14,15 @@ import pytest
 from rich.console import Console
 
 from delegated import levels
+from delegraph import (
+    DelegateContext,
+    Eval,
+    Node,
+    NodeByNodeKernel,
+    NodeCall,
+    Registration,
+    SimpleDelegateInterface,
+)
 from delegraph.errors import ArgumentError
 from delegraph.graph import parse_model
 from delegraph.schema.options import Conv2DOptions, FullyConnectedOptions, GatherOptions
@@ -312,6 +321,106 @@ def test_each_node_is_in_one_row_and_shares_add_up(model: Path) -> None:
         assert row.shape == ((1, 6, 6, 8) if row.nodes[-1] < 2 else (36, 3))
 
 
+class Modulo(SimpleDelegateInterface):
+    """Delegate that takes FLOOR_MOD and records its partitions as a whole."""
+
+    def name(self) -> str:
+        return "modulo"
+
+    def is_node_supported_by_delegate(
+        self, registration: Registration, node: Node, context: DelegateContext
+    ) -> bool:
+        return registration.name == "FLOOR_MOD"
+
+    def create_delegate_kernel_interface(self) -> NodeByNodeKernel:
+        return ModuloKernel()
+
+
+class ModuloKernel(NodeByNodeKernel):
+    def prepare_node(self, call: NodeCall) -> Eval:
+        x, m, y = call.input(0), call.input(1), call.output()
+        return lambda: np.mod(x.data, m.data, out=y.data)
+
+
+@pytest.fixture
+def with_modulo(brief: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recordings in which another delegate computes FLOOR_MOD."""
+
+    def recorded(setup: Setup, *given: Any, **named: Any) -> Recording:
+        delegates = (Modulo(), *(setup.delegates or ()))
+        return record(replace(setup, delegates=delegates), *given, **named)
+
+    monkeypatch.setattr(report, "record", recorded)
+
+
+@pytest.mark.usefixtures("with_modulo")
+def test_partitions_of_other_delegates_have_a_row_without_a_roof(model: Path) -> None:
+    answer = json.loads(run_command("numba", "roof", model, "--json").out)
+    rows = answer["operators"]
+    assert sorted(i for row in rows for i in row["nodes"]) == [0, 1, 2, 3]
+    assert sum(row["share"] for row in rows) == pytest.approx(1.0)
+    (row,) = (row for row in rows if row["delegate"] == "modulo")
+    assert (row["nodes"], row["operators"], row["seconds"] > 0) == ([3], "FLOOR_MOD", True)
+    assert (row["roof_seconds"], row["bound"], row["of_roof"]) == (None, None, None)
+
+
+@pytest.mark.usefixtures("with_modulo")
+def test_partitions_of_other_delegates_are_counted_apart(model: Path) -> None:
+    text = run_command("numba", "roof", model).out
+    assert " and 1 partition of modulo (" in text
+    assert "FLOOR_MOD (modulo)" in text
+
+
+@pytest.mark.usefixtures("with_modulo")
+def test_a_model_of_which_others_take_all_has_no_roof(tmp_path: Path) -> None:
+    path, x = tmp_path / "others.tflite", tensor((4,))
+    path.write_bytes(one_op_model("FLOOR_MOD", [x, x], [tensor((4,))]))
+    with pytest.raises(ArgumentError, match=r"numba_cpu takes no node of .*others\.tflite"):
+        roof_report(str(path))
+
+
+@pytest.mark.usefixtures("with_modulo")
+def test_a_delegate_that_takes_no_node_is_a_caution(tmp_path: Path) -> None:
+    path, x = tmp_path / "add.tflite", tensor((4,))
+    path.write_bytes(one_op_model("ADD", [x, x], [tensor((4,))]))
+    assert roof_report(str(path)).cautions[0] == "modulo takes no node"
+
+
+def test_the_model_has_a_share_of_its_roof() -> None:
+    others = replace(operator(8.0, 0.4, 0.0), delegate="tpu", roof_seconds=None, bound=None)
+    rows = (operator(2.0, 0.1, 1.0), operator(8.0, 0.4, 1.0), others)
+    answer = RoofReport("m.tflite", True, 60, 18.0, ROOF, rows).to_json()
+    assert (answer["roof_seconds"], answer["of_roof"]) == (2.0, 0.2)
+    assert "the operators together run at 20% of their roof, which is 2 s\n" in shown(*rows)
+    assert RoofReport("m.tflite", True, 60, 8.0, ROOF, (others,)).of_roof is None
+
+
+def test_the_operators_of_a_large_partition_are_counted() -> None:
+    nodes, names = (0, 1, 2, 5, 7, 8), "+".join(["ADD"] * 6)
+    row = OperatorRoof(nodes, names, "tpu", (1,), 1e-4, 1.0, 0, 0, 8, None, None)
+    assert "  6 operators (tpu)  0-2 5 7-8  1\n" in shown(row)
+
+
+@pytest.mark.usefixtures("brief")
+def test_signature_and_delegates_are_as_asked(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def recorded(setup: Setup, *given: Any, signature: str | None, **named: Any) -> Recording:
+        seen.extend((signature, *(setup.delegates or ())))
+        return record(Setup(setup.model, delegates=("numba_cpu",)), *given, **named)
+
+    monkeypatch.setattr(report, "record", recorded)
+    words = ("--signature", "serve", "-d", "first:k=v", "--delegate", "second", "--cpu", "auto")
+    assert run_command("numba", "roof", model, *words).code == 0
+    assert seen[:3] == ["serve", "first:k=v", "second"]
+    assert seen[3].startswith("numba_cpu:")
+
+
+def test_numba_cpu_is_not_a_further_delegate(model: Path) -> None:
+    result = run_command("numba", "roof", model, "-d", "numba_cpu:fuse=false")
+    assert (result.code, "numba_cpu always runs" in result.err) == (2, True)
+
+
 @pytest.mark.usefixtures("brief")
 def test_findings_come_first(model: Path) -> None:
     result = run_command("numba", "roof", model)
@@ -343,9 +452,23 @@ def test_lines_break_between_words_on_a_narrow_terminal(width: int) -> None:
     assert any(line.startswith("500 us") for line in lines)
     assert set(names.split("+")) | {"3-6"} <= set(shown.split())
     assert ("1x112x112x16" in shown) == (width == 80)
+    omitted = "no room for Gop/s, GB/s, output: wider terminals and --json show more"
+    assert (omitted in " ".join(shown.split())) == (width == 60)
+    assert ("no room" in shown) == (width == 60)
 
 
-@pytest.mark.usefixtures("brief")
+def test_many_nodes_wrap_on_a_narrow_terminal() -> None:
+    nodes, name = tuple(range(0, 40, 2)), "A_LONG_NAME_OF_AN_OPERATOR"
+    row = OperatorRoof(nodes, "+".join([name] * 4), None, (1,), 5e-4, 1.0, 0, 0, 8, 4e-4, "L1")
+    text = StringIO()
+    print_roofs(
+        Console(width=60, file=text, highlight=False, markup=False),
+        RoofReport("m.tflite", True, 60, 5e-4, ROOF, (row,)),
+    )
+    assert set(map(str, nodes)) <= set(text.getvalue().split())
+    assert max(map(len, text.getvalue().splitlines())) <= 60
+
+
 @pytest.mark.usefixtures("brief")
 def test_inputs_are_as_asked(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []

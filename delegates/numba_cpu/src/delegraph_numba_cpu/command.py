@@ -176,6 +176,15 @@ def info(as_json: bool) -> None:
     metavar="[NAME=]LOW,HIGH",
     help="Range of random values; repeatable.",
 )
+@click.option("--signature", metavar="NAME", help="Signature to call, instead of the whole model.")
+@click.option(
+    "-d",
+    "--delegate",
+    "delegates",
+    multiple=True,
+    metavar="NAME[:K=V,...]",
+    help="Delegate that takes nodes before numba_cpu; repeatable.",
+)
 @click.option("--inexact", is_flag=True, help="Allow 1 unit per operator, as exact=false does.")
 @json_option
 def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool, **inputs: Any) -> None:
@@ -188,7 +197,8 @@ def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool, **inp
     than 60 % of the roof are findings, if they take at least 20 us: timing each operator adds up to
     2 us to it. Those that take less are marked with `*`.
 
-    Nodes of other subgraphs count as part of the node that calls them.
+    Partitions of other delegates have a time, but no roof. Nodes of other subgraphs count as part
+    of the node that calls them.
     """
     from rich.console import Console
 
@@ -202,6 +212,8 @@ def roof(model: str, threads: int, cpu: str, inexact: bool, as_json: bool, **inp
             cpu,
             threads,
             inputs=InputRequest(inputs["inputs"], inputs["shapes"], ranges=inputs["ranges"]),
+            signature=inputs["signature"],
+            delegates=inputs["delegates"],
             exact=not inexact,
             progress=lambda what, done, total: status.update(what),
         )

@@ -48,17 +48,21 @@ class Work(NamedTuple):
 class OperatorRoof(JsonRecord):
     """Time of a node, or of nodes that are computed together, and its share of the roof.
 
+    Partitions of delegates other than numba_cpu have a time, but no roof.
+
     Attributes:
         nodes: indices of the nodes.
         operators: names of the operators, joined by ``+``.
         delegate: name of the delegate that ran the nodes; None for the core's kernels.
         shape: shape of the last node's first output.
         seconds: measured time of the nodes, the least of all runs.
-        share: share of the time of all operators, 0 to 1.
+        share: share of the time of all operators and partitions, 0 to 1.
         macs_float32, macs_int8: numbers of multiply-accumulates.
         bytes: bytes that are read or written at least.
-        roof_seconds: least time in which the processor could compute the nodes, in seconds.
-        bound: limit from which *roof_seconds* follows: ``compute``, or a level of memory.
+        roof_seconds: least time in which the processor could compute the nodes, in seconds. None
+            for partitions of other delegates, which may use another device.
+        bound: limit from which *roof_seconds* follows: ``compute``, or a level of memory. The
+            measured time may have other reasons.
     """
 
     json_properties: ClassVar = {
@@ -78,13 +82,15 @@ class OperatorRoof(JsonRecord):
     macs_float32: int
     macs_int8: int
     bytes: int
-    roof_seconds: float
-    bound: str
+    roof_seconds: float | None
+    bound: str | None
 
     @property
     def of_roof(self) -> float | None:
-        """Least possible time divided by the measured time, 0 to 1; None if none was measured."""
-        return self.roof_seconds / self.seconds if self.seconds > 0 else None
+        """Least possible time divided by the measured time, 0 to 1; None if either is missing."""
+        if self.roof_seconds is None or self.seconds <= 0:
+            return None
+        return self.roof_seconds / self.seconds
 
     @property
     def operations_per_second(self) -> float:
@@ -118,7 +124,7 @@ class OperatorRoof(JsonRecord):
 def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRoof]:
     """Return the measured time and the least possible time of each operator of a model.
 
-    The least possible time is called its roof.
+    The least possible time is called its roof. Partitions of other delegates have none.
 
     Args:
         recording: profile of several runs of the model.
@@ -136,7 +142,8 @@ def operator_roofs(recording: Recording, roof: ProcessorRoof) -> list[OperatorRo
     found = []
     for (nodes, delegate), taken in seconds.items():
         work, own = works[nodes], [graph.operators[i] for i in nodes]
-        least, bound = roof_seconds(work, roof, whole)
+        has_roof = delegate in (None, "numba_cpu")
+        least, bound = roof_seconds(work, roof, whole) if has_roof else (None, None)
         outputs = [i for i in own[-1].outputs if i >= 0]
         found.append(
             OperatorRoof(
@@ -237,17 +244,21 @@ def _least_seconds(
 ) -> dict[tuple[tuple[int, ...], str | None], float]:
     """Return the shortest measured time in seconds of each node or group of nodes.
 
-    The keys are the node indices and the delegate's name. The seconds of a native call are
-    subtracted.
+    The keys are the node indices and the delegate's name. A partition is one group if its delegate
+    does not record the model's nodes in it. The seconds of a native call are subtracted from nodes
+    that a delegate records.
     """
     found: dict[tuple[tuple[int, ...], str | None], float] = {}
     for run in recording.runs:
         taken: dict[tuple[tuple[int, ...], str | None], float] = {}
-        for event in run.events:
-            if event.subgraph == recording.entry and recording.node(event) is not None:
-                key = recording.model_nodes(event), event.delegate
-                seconds = event.duration / 1e9 - (call_seconds if event.delegate else 0.0)
-                taken[key] = taken.get(key, 0.0) + max(0.0, seconds)
+        own = [event for event in run.events if event.subgraph == recording.entry]
+        detailed = {None, *(recording.partition(e) for e in own if recording.is_inside(e))}
+        for event in own:
+            if recording.node(event) is None and recording.partition(event) in detailed:
+                continue
+            key = recording.model_nodes(event), event.delegate
+            seconds = event.duration / 1e9 - (call_seconds if recording.is_inside(event) else 0.0)
+            taken[key] = taken.get(key, 0.0) + max(0.0, seconds)
         for key, seconds in taken.items():
             found[key] = min(seconds, found.get(key, seconds))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -21,16 +21,19 @@ from delegraph_numba_cpu.roof.processor import ProcessorRoof
 from delegraph_numba_cpu.roof.report import RoofReport
 
 _RIGHT = ("time", "share", "Gop/s", "GB/s", "of roof")
-_COLUMNS = (*_RIGHT, "bound", "operators", "nodes", "output")
+_COLUMNS = (*_RIGHT, "roof from", "operators", "nodes", "output")
 
 _WRAPPED = ("operators", "nodes")
 """Columns whose cells wrap between words."""
 
-_OPTIONAL = ("GB/s", "Gop/s", "output", "bound")
+_OPTIONAL = ("GB/s", "Gop/s", "output", "roof from")
 """Columns that are left out in this order where lines are too short."""
 
 _COMFORTABLE = 100
 """Number of characters of a line from which on there are two blanks between columns."""
+
+_MOST_NAMES = 4
+"""Largest number of operators that are named in the row of a partition without a roof."""
 
 _MOST_ROWS = 40
 _BRIEF_SECONDS, _BRIEF_SHARE = 1e-6, 0.01
@@ -42,30 +45,48 @@ def print_roofs(out: Console, report: RoofReport) -> None:
     roof, found = report.roof, findings(report.operators)
     threads = f"{roof.threads} thread{'s' * (roof.threads != 1)}"
     out.print(f"{printable(Path(report.model).name)}, {roof.level}, {threads}", style="bold")
-    count = len(report.operators)
-    _say(
-        out,
-        f"{count} operator{'s' * (count != 1)}, {_time(report.seconds)} together; timing each by "
-        "itself adds up to 2 us to it",
-    )
+    _say(out, _times_in_words(report))
     together = f", rates and caches of {threads} together" if roof.threads > 1 else ""
     rounds = f"the best of {roof.rounds} rounds between the runs"
     _say(out, f"roof{together}: {_in_words(roof)}; {rounds}")
+    if report.of_roof is not None:
+        _say(
+            out,
+            f"the operators together run at {report.of_roof:.0%} of their roof, which is "
+            f"{_time(report.roof_seconds)}",
+        )
     out.print()
     limits = f"below {LEAST_OF_ROOF:.0%} of the roof, over {LEAST_SHARE:.0%} of the time"
     rule = f"{limits}, at least {1e6 * LEAST_SECONDS:.0f} us"
+    omitted: list[str] = []
     if found:
         _say(out, f"{len(found)} finding{'s' * (len(found) != 1)}: {rule}", style="bold")
-        _print_rows(out, found)
+        omitted += _print_rows(out, found)
         out.print()
     else:
         _say(out, f"no findings: nothing is {rule}")
     others = sorted((o for o in report.operators if not o.is_finding), key=lambda o: -o.seconds)
-    _print_others(out, others)
+    omitted += _print_others(out, others)
+    if names := ", ".join(dict.fromkeys(omitted)):
+        _say(out, f"no room for {names}: wider terminals and --json show more")
     if not all(each.delegate for each in report.operators):
         _say(out, "(core): computed by Delegraph's own kernels, not by numba_cpu")
     for caution in report.cautions:
         _say(out, f"caution: {caution}")
+
+
+def _times_in_words(report: RoofReport) -> str:
+    """Return a sentence on the number of operators and their time."""
+    others = [each for each in report.operators if each.roof_seconds is None]
+    count = len(report.operators) - len(others)
+    words = f"{count} operator{'s' * (count != 1)}"
+    if others:
+        names = " and ".join(sorted({str(each.delegate) for each in others}))
+        time = _time(sum(each.seconds for each in others))
+        words += f" and {len(others)} partition{'s' * (len(others) != 1)} of {names} "
+        words += f"({time}, without a roof)"
+    taken = _time(report.seconds)
+    return f"{words}, {taken} together; timing each by itself adds up to 2 us to it"
 
 
 def _say(out: Console, text: str, style: str | None = None) -> None:
@@ -88,16 +109,18 @@ def _time(seconds: float) -> str:
     return f"{seconds:.4g} s"
 
 
-def _print_others(out: Console, others: Sequence[OperatorRoof]) -> None:
-    """Print the operators that are no findings, the slowest first, but for the briefest."""
+def _print_others(out: Console, others: Sequence[OperatorRoof]) -> list[str]:
+    """Print the operators that are no findings, the slowest first, but for the briefest.
+
+    The result is the names of the columns for which there is no room.
+    """
     if not others:
-        return
+        return []
     shown = [
         o for o in others[:_MOST_ROWS] if o.seconds >= _BRIEF_SECONDS or o.share >= _BRIEF_SHARE
     ]
     out.print("other operators, the slowest first", style="bold")
-    if shown:
-        _print_rows(out, shown)
+    omitted = _print_rows(out, shown) if shown else []
     hidden = others[len(shown) :]
     if hidden:
         longest = _time(max(each.seconds for each in hidden))
@@ -110,6 +133,7 @@ def _print_others(out: Console, others: Sequence[OperatorRoof]) -> None:
     if any(each.is_too_brief for each in shown):
         least = f"{1e6 * LEAST_SECONDS:.0f} us"
         _say(out, f"* would be a finding, but takes less than {least}: too brief to be measured")
+    return omitted
 
 
 def _in_words(roof: ProcessorRoof) -> str:
@@ -123,16 +147,25 @@ def _in_words(roof: ProcessorRoof) -> str:
 
 def _names(each: OperatorRoof) -> str:
     """Return the names of the operators, as words between which a line may break."""
-    return each.operators.replace("+", " + ") + ("" if each.delegate else " (core)")
+    if each.roof_seconds is None and len(each.nodes) > _MOST_NAMES:
+        return f"{len(each.nodes)} operators ({each.delegate})"
+    runner = None if each.delegate == "numba_cpu" else each.delegate or "core"
+    return each.operators.replace("+", " + ") + (f" ({runner})" if runner else "")
 
 
 def _numbers(nodes: Sequence[int]) -> str:
-    """Numbers of *nodes* as text: ``3-5`` if they are consecutive, else all of them."""
-    is_range = len(nodes) > 1 and list(nodes) == list(range(nodes[0], nodes[-1] + 1))
-    return f"{nodes[0]}-{nodes[-1]}" if is_range else " ".join(map(str, nodes))
+    """Numbers of *nodes* as text, consecutive ones as a range: ``3-5 8``."""
+    ranges: list[list[int]] = []
+    for node in nodes:
+        if ranges and node == ranges[-1][-1] + 1:
+            ranges[-1].append(node)
+        else:
+            ranges.append([node])
+    return " ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else f"{r[0]}" for r in ranges)
 
 
-def _print_rows(out: Console, operators: Sequence[OperatorRoof]) -> None:
+def _print_rows(out: Console, operators: Sequence[OperatorRoof]) -> list[str]:
+    """Print a table, and return the names of the columns for which there is no room."""
     gap = 2 if out.width >= _COMFORTABLE else 1
     marks = " " if any(each.is_too_brief for each in operators) else ""
     rows = [_cells(each, marks) for each in operators]
@@ -144,11 +177,16 @@ def _print_rows(out: Console, operators: Sequence[OperatorRoof]) -> None:
     for column in _OPTIONAL:
         if sum(widths[each] + gap for each in columns) - gap > out.width:
             columns.remove(column)
+    fixed = sum(widths[each] for each in columns if each not in _WRAPPED)
+    room = out.width - fixed - gap * (len(columns) - 1)
+    names, nodes = (max(map(len, (each, *_column(rows, each)))) for each in _WRAPPED)
+    widths["operators"] = min(names, max(widths["operators"], room - nodes))
+    widths["nodes"] = min(nodes, max(widths["nodes"], room - widths["operators"]))
     table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(
             column.rjust(widths["time"]) if column == "time" else column,
-            min_width=widths[column] if column == "operators" else None,
+            width=widths[column] if column in _WRAPPED else None,
             justify="right" if column in _RIGHT and column != "time" else "left",
             overflow="fold",
             no_wrap=column not in _WRAPPED,
@@ -156,13 +194,20 @@ def _print_rows(out: Console, operators: Sequence[OperatorRoof]) -> None:
     for first, *others in rows:
         row = (first.rjust(widths["time"]), *others)  # rich would strip the blank of a missing mark
         table.add_row(*(cell for name, cell in zip(_COLUMNS, row, strict=True) if name in columns))
+    omitted = [column for column in _COLUMNS if column not in columns]
     if out.is_terminal:
         out.print(table)
-        return
+        return omitted
     with out.capture() as capture:
         out.print(table)
     for line in capture.get().splitlines():
         out.print(line.rstrip(), soft_wrap=True)  # rich pads lines with blanks
+    return omitted
+
+
+def _column(rows: Iterable[Sequence[str]], column: str) -> list[str]:
+    """Return the cells of a column."""
+    return [row[_COLUMNS.index(column)] for row in rows]
 
 
 def _unbroken(column: str, cell: str) -> Sequence[str]:
@@ -182,7 +227,7 @@ def _cells(each: OperatorRoof, unmarked: str) -> tuple[str, ...]:
         f"{rate / 1e9:.1f}" if rate else "",
         f"{each.bytes_per_second / 1e9:.1f}",
         "" if reached is None else f"{reached:.0%}",
-        each.bound,
+        each.bound or "",
         _names(each),
         _numbers(each.nodes),
         "x".join(map(str, each.shape)),

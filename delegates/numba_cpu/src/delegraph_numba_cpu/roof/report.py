@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import ClassVar
 
 from delegraph.errors import ArgumentError, printable
 from delegraph.json_records import JsonRecord
@@ -26,11 +27,14 @@ class RoofReport(JsonRecord):
         model: the model's path.
         exact: whether integers were computed exactly.
         runs: number of runs; the least time of each operator counts.
-        seconds: sum of the least times of all operators.
+        seconds: sum of the least times of all operators and partitions.
         roof: highest rates of the processor.
-        operators: the operators in the order in which they run.
+        operators: the operators, and the partitions of other delegates, in the order in which they
+            run.
         cautions: reasons why the times may mislead, in words.
     """
+
+    json_properties: ClassVar = {"roof_seconds": "roof_seconds", "of_roof": "of_roof"}
 
     model: str
     exact: bool
@@ -40,6 +44,17 @@ class RoofReport(JsonRecord):
     operators: tuple[OperatorRoof, ...]
     cautions: tuple[str, ...] = ()
 
+    @property
+    def roof_seconds(self) -> float:
+        """Sum of the roofs of all operators that have one, in seconds."""
+        return sum(each.roof_seconds or 0.0 for each in self.operators)
+
+    @property
+    def of_roof(self) -> float | None:
+        """Sum of the roofs divided by the time of the same operators; None if none has a time."""
+        taken = sum(each.seconds for each in self.operators if each.roof_seconds is not None)
+        return self.roof_seconds / taken if taken > 0 else None
+
 
 def roof_report(
     model: str,
@@ -47,6 +62,8 @@ def roof_report(
     threads: int = 1,
     *,
     inputs: InputRequest | None = None,
+    signature: str | None = None,
+    delegates: Sequence[str] = (),
     exact: bool = True,
     progress: Callable[..., object] = lambda what, done, total: None,
 ) -> RoofReport:
@@ -57,24 +74,35 @@ def roof_report(
         cpu: level of instructions, as in the option ``cpu``.
         threads: number of threads, >= 1; at most one for each processor is used.
         inputs: values for the inputs; None means random ones as in ``delegraph benchmark``.
+        signature: name of the signature to call; None means the whole model.
+        delegates: further delegates, each ``NAME[:KEY=VALUE,...]``, which take nodes before
+            numba_cpu does. Their partitions have no roof.
         exact: as in the option ``exact``.
         progress: function that gets the name of the present step, the number of finished steps and
             of all.
 
     Raises:
-        ArgumentError: an input does not fit the model, numba_cpu takes no node of the model, or
-            programs run between guards.
+        ArgumentError: an input or the signature does not fit the model, numba_cpu takes no node
+            that runs or is among *delegates*, or programs run between guards.
         DelegateError: the processor has no such level, or its kernels cannot be compiled.
         DelegraphError: the model cannot be used, or it fails.
     """
     if is_guarded():
         raise ArgumentError(f"{GUARD_VARIABLE} is set: times between guards mean nothing")
+    if any(name.partition(":")[0] == "numba_cpu" for name in delegates):
+        raise ArgumentError("numba_cpu always runs: its options here are --cpu and --inexact")
     level, asked, threads = level_named(cpu), threads, min(threads, POOL.most_threads)
     delegate = f"numba_cpu:cpu={level.name},exact={str(exact).lower()}"
-    setup = Setup(model, delegates=(delegate,), threads=threads)
+    setup = Setup(model, delegates=(*delegates, delegate), threads=threads)
     measurement = RoofMeasurement(level, threads)
-    recording = record(setup, inputs, control=RUNS, progress=_measuring(measurement, progress))
-    if not any(event.delegate for run in recording.runs for event in run.events):
+    recording = record(
+        setup,
+        inputs,
+        control=RUNS,
+        signature=signature,
+        progress=_measuring(measurement, progress),
+    )
+    if not any(e.delegate == "numba_cpu" for run in recording.runs for e in run.events):
         raise ArgumentError(
             f"numba_cpu takes no node of {printable(model)}; for the reasons: "
             f"delegraph explain {printable(model)} --delegate numba_cpu"
@@ -87,6 +115,9 @@ def roof_report(
     if threads < asked:
         used = f"{threads} {'are' if threads > 1 else 'is'} used, one for each processor"
         cautions = (f"{asked} threads were asked for; {used}", *cautions)
+    placement = recording.placement
+    unused = {*placement.requested_delegates}.difference(p.delegate for p in placement.partitions)
+    cautions = (*(f"{name} takes no node" for name in sorted(unused)), *cautions)
     return RoofReport(model, exact, runs, seconds, roof, operators, cautions)
 
 
