@@ -79,8 +79,14 @@ def all_shares(monkeypatch: pytest.MonkeyPatch) -> None:
             ["answering could claim FULLY_CONNECTED: 1 more node, 100.0 % of the arithmetic"],
         ),
         (
-            Claim(["ABS"], ["FLOAT32", "INT32"], versions=(2, 3)),
-            ["answering could claim version 1: 2 more nodes"],
+            Claim(
+                ["ADD", "FULLY_CONNECTED", "ABS"],
+                ["FLOAT32", "INT32"],
+                "activation",
+                "broadcast",
+                versions=(2, 3),
+            ),
+            ["answering could claim version 1: 5 more nodes, 100.0 % of the arithmetic"],
         ),
     ],
     ids=["activation", "feature and types", "operator", "version"],
@@ -135,8 +141,19 @@ def test_two_constraints_of_a_node_give_one_hint_and_most_arithmetic_comes_first
     ]
 
 
-def test_an_operator_is_not_added_together_with_its_types() -> None:
-    assert hints(Claiming(Capabilities([Claim("ABS", "INT8")])), INTEGERS) == ()
+@pytest.mark.parametrize(
+    ("type", "properties"),
+    [
+        ("INT8", 'bias="INT32" and activations RELU6'),
+        ("FLOAT32", "types INT32, INT8 and activations RELU6"),
+    ],
+)
+def test_an_operator_is_added_together_with_its_types_and_activations(
+    type: str, properties: str
+) -> None:
+    (most, *_) = hints(Claiming(Capabilities([Claim("ABS", type)])), INTEGERS)
+    assert most.change == f"claim FULLY_CONNECTED with {properties}"
+    assert most.share == 1.0
 
 
 REDUCED = graph_model(
@@ -154,7 +171,7 @@ REDUCED = graph_model(
     [
         ([Claim(["ABS", "MEAN"], "FLOAT32")], 'axis="INT32"'),
         ([Claim("ABS", "FLOAT32"), Claim("MEAN", "FLOAT32", axis="INT64")], 'axis="INT32"'),
-        ([Claim("ABS", "FLOAT32")], 'MEAN and axis="INT32"'),
+        ([Claim("ABS", "FLOAT32")], 'MEAN with axis="INT32"'),
     ],
 )
 def test_the_type_of_a_single_role_is_claimed_for_it(claims: list[Claim], change: str) -> None:

@@ -41,6 +41,12 @@ def test_the_operator_itself_is_not_repeated_in_the_reason() -> None:
     assert [r.reason for r in refusals(*answers)] == ["takes only SIN"]
 
 
+def test_messages_that_differ_in_the_operator_alone_are_one_refusal() -> None:
+    (found,) = refusals(*(Rejection("op", f"npu has no kernel for {op}") for op, _, _ in NODES))
+    assert found.reason == "npu has no kernel for FULLY_CONNECTED, ABS or NEG"
+    assert found.nodes == (0, 1, 2, 3)
+
+
 def test_actual_values_of_one_reason_are_told_together() -> None:
     answers = [Rejection("rank", actual=actual, expected=4) for actual in (1, 3, 2, 1)]
     assert [r.reason for r in refusals(*answers)] == ["rank: is 1 to 3, needs 4"]

@@ -18,7 +18,7 @@ class Widening:
     >>> print(Widening(types=("INT8", "INT32")).joined(Widening(activations=("RELU6",))))
     types INT8, INT32 and activations RELU6
     >>> print(Widening(operators=("MEAN",), roles=(("axis", "INT32"),)))
-    MEAN and axis="INT32"
+    MEAN with axis="INT32"
 
     Attributes:
         operators: names of further operators.
@@ -38,16 +38,16 @@ class Widening:
 
     def __str__(self) -> str:
         parts = {
-            "": self.operators,
             "types ": self.types,
-            " ": [f'{role}="{type}"' for role, type in self.roles],
+            "": [f'{role}="{type}"' for role, type in self.roles],
             "version ": self.versions,
             "activations ": self.activations,
             "features ": self.features,
         }
-        return " and ".join(
-            f"{kind}{', '.join(map(str, names))}".strip() for kind, names in parts.items() if names
+        properties = " and ".join(
+            f"{kind}{', '.join(map(str, names))}" for kind, names in parts.items() if names
         )
+        return " with ".join(filter(None, [", ".join(self.operators), properties]))
 
     def joined(self, other: Widening) -> Widening:
         """Return these additions together with the additions *other*."""

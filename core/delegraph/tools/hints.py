@@ -2,8 +2,8 @@
 
 A delegate that uses its ``Capabilities`` is asked again with more claims. For a rejected rank, the
 delegate sees the node with shapes padded by dimensions of 1. If it then names another constraint,
-this one is removed as well, and the hint names both. Limits on partitions are not considered.
-Changes that win little arithmetic are left out, unless they join partitions.
+this one is removed as well, up to three, and the hint names them all. Limits on partitions are not
+considered. Changes that win little arithmetic are left out, unless they join partitions.
 """
 
 from __future__ import annotations
@@ -245,14 +245,13 @@ def _change_for(
 ) -> _Change | None:
     """Return the change after which the delegate accepts the node in *question*; None if none does.
 
-    The constraints that the delegate names are removed one after the other. A change that adds an
-    operator adds at most types of single roles, such as an axis, because the claims say nothing
-    about that operator.
+    The constraints that the delegate names are removed one after the other, at most
+    :data:`MOST_LIFTED`.
     """
     change, rejection = _Change(Widening()), question.rejection
     for _ in range(MOST_LIFTED):
         further = _lifted(change, rejection, question, claimed)
-        if further == change or (change.by.operators and further.by.roles == change.by.roles):
+        if further == change:
             return None  # no change removes the constraint
         change = further
         answer = _answer(delegate, question, change)

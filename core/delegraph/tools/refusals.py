@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -105,7 +106,7 @@ def refusals_of(placement: Placement, costs: Costs) -> tuple[Refusal, ...]:
                 delegate,
                 node.subgraph,
                 rejection.constraint,
-                rejection.message,
+                _message(node, rejection),
                 str(rejection.expected),
             )
             groups.setdefault(key, []).append((node, rejection))
@@ -116,6 +117,17 @@ def refusals_of(placement: Placement, costs: Costs) -> tuple[Refusal, ...]:
     ]
     order = list(placement.delegates)
     return tuple(sorted(found, key=lambda r: (order.index(r.delegate), -r.macs, -r.bytes, r.nodes)))
+
+
+_OPERATOR = "\0"
+"""Text in place of an operator's name in a message that is compared with others."""
+
+
+def _message(node: NodePlacement, rejection: Rejection) -> str:
+    """Return the message of *rejection*, the same for all operators if it only names *node*'s."""
+    if rejection.constraint != "op":
+        return rejection.message
+    return re.sub(rf"\b{re.escape(node.op)}\b", _OPERATOR, rejection.message)
 
 
 def _refusal(
@@ -159,6 +171,9 @@ def _reason(members: Sequence[tuple[NodePlacement, Rejection]]) -> str:
     rejection = members[0][1]
     if rejection.constraint == "op" and rejection.expected and not rejection.message:
         return f"takes only {rejection.expected}"
+    message = _message(*members[0])
+    if _OPERATOR in message:
+        return message.replace(_OPERATOR, str(values_in_words(node.op for node, _ in members)))
     actual: object = None
     if any(str(each.actual) != node.op for node, each in members):
         actual = values_in_words([each.actual for _, each in members])

@@ -166,3 +166,12 @@ def test_a_bisection_says_whose_nodes_it_tried(
     print_bisection(console(), Bisection(setup, setup, placed, (), (), "", None, True, ()))
     printed = capsys.readouterr().out.splitlines()
     assert (printed[0], printed[-1]) == (verdict, tried)
+
+
+def test_a_search_of_the_nodes_that_are_taken_by_default_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    setup = Setup("sine.tflite", delegates=("add_sub",))
+    rest = NodePlacement(0, 0, "SIN", "fast", is_by_default=True)
+    print_bisection(console(), Bisection(setup, setup, (rest,)), has_tolerance=False)
+    assert "profile with all nodes that fast takes by default\n" in capsys.readouterr().out

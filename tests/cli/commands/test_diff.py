@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from delegraph.testing import graph_model
+from delegraph.testing import graph_model, one_op_model, tensor
 from support.command import Command, Refused
 
 DIGITS = Path(__file__).parents[3] / "docs" / "demo" / "models"
@@ -221,6 +221,17 @@ def test_bisect_of_a_right_delegate_ends_well(
         "right: outputs are within the tolerance with all nodes"
         in delegraph("diff", sines, *words[:-1]).out
     )
+
+
+def test_bisect_says_that_the_named_delegate_takes_no_node(
+    delegraph: Command, tmp_path: Path
+) -> None:
+    model = tmp_path / "sine.tflite"
+    model.write_bytes(one_op_model("SIN", [tensor((4,))], [tensor((4,))]))
+    words = ("-d", "add_sub", "-d", "sin", "--runs", 1, "--bisect", tmp_path / "found")
+    ran = delegraph("diff", model, *words)
+    assert ran.lines[0].endswith("with all nodes that delegates take")
+    assert "note: add_sub takes no node" in ran.lines
 
 
 def test_bisect_without_a_tolerance_takes_the_numerics_profile(

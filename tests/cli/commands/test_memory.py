@@ -62,6 +62,35 @@ def test_the_micro_arena_is_estimated_with_its_uncertainty(delegraph: Command) -
     assert "TensorFlow Lite Micro" in delegraph("memory", DIGITS, "--micro").lines
 
 
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        (-1, 1, "over budget: "),
+        (0, 1, "the budget cannot be checked: "),
+        (138, 1, "the budget cannot be checked: "),
+        (139, 0, "within the budget: "),
+    ],
+)
+def test_a_budget_of_tflm_holds_only_beyond_the_uncertainty(
+    delegraph: Command, more: int, code: int, words: str
+) -> None:
+    ran = delegraph("memory", DIGITS, "--micro", "--budget", str(7216 + more))
+    assert ran.code == code
+    assert f"{words}7,216 +- 139 " in (ran.err if code else ran.out)
+    assert ("7,355 are enough" in ran.err) == words.startswith("the budget")
+
+
+def test_a_budget_cannot_be_checked_beside_the_memory_of_a_delegate(
+    delegraph: Command, sines: Path
+) -> None:
+    ran = delegraph("memory", sines, "-d", "sin", "--budget", "10K")
+    assert ran.code == 1
+    assert "the budget cannot be checked: at least " in ran.err
+    assert "+ memory of sin, not counted" in ran.err
+    assert delegraph("memory", sines, "--budget", "10K").code == 0
+    assert delegraph("memory", DIGITS, "-d", "sin", "--budget", "10K").code == 0  # it takes none
+
+
 def test_the_micro_arena_stands_without_the_hosts_plans(delegraph: Command, sines: Path) -> None:
     ran = delegraph("memory", sines, "--micro")
     assert "assumes a 32-bit target and TFLM's reference kernels" in ran.out

@@ -133,6 +133,17 @@ def test_a_search_ends_after_so_many_culprits(chain: str, tmp_path: Path) -> Non
     assert Path(found.rules_file).is_file()
 
 
+def test_files_of_an_earlier_search_are_told(chain: str, tmp_path: Path) -> None:
+    (tmp_path / "own.npz").touch()
+    first = bisect(faulty(chain, "wrong", 1, 6), tolerance=EXACT, runs=1, folder=tmp_path)
+    assert first.remarks == ()
+    again = bisect(faulty(chain, "wrong", 4), tolerance=EXACT, runs=1, folder=tmp_path)
+    (remark,) = again.remarks
+    assert remark.endswith("an earlier search: culprit2.npz, culprit2.outputs.npz, culprit2.tflite")
+    right = bisect(faulty(chain, "wrong"), tolerance=EXACT, runs=1, folder=tmp_path)
+    assert right.remarks[0].endswith("culprit.tflite, culprit2.npz and 3 more")
+
+
 def test_nodes_that_fail_only_together_come_with_a_model_of_both(
     chain: str, tmp_path: Path
 ) -> None:

@@ -143,7 +143,10 @@ def _verdict(found: Bisection, bound: str) -> str:
     if not found.candidates:
         return "nothing to search: no delegate has a node"
     if found.is_right:
-        return f"right: outputs are within the {bound} with all nodes that delegates take"
+        takers = {node.delegate for node in found.candidates if node.is_by_default}
+        is_rest = all(node.is_by_default for node in found.candidates)
+        taken = f"{takers.pop()} takes by default" if is_rest else "delegates take"
+        return f"right: outputs are within the {bound} with all nodes that {taken}"
     blame = _blame(found)
     if found.cause is not None and found.has_right_nodes:
         return f"further off than the {bound}: {found.cause['text']}"

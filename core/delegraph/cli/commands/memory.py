@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from delegraph.cli.answers.memory import Applied, MemoryAnswer, print_memory
+from delegraph.cli.answers.memory import print_memory
+from delegraph.cli.answers.memory_answer import Applied, MemoryAnswer
 from delegraph.cli.answers.printing import console, print_json, progress
 from delegraph.cli.failure import CheckFailed
 from delegraph.cli.options.arguments import (
@@ -141,16 +142,21 @@ def _within_budget(answer: MemoryAnswer, budget: int) -> str:
     """Return a sentence which says that the budget holds.
 
     Raises:
-        CheckFailed: more is needed; or this cannot be known, because a shape or a kernel's memory
-            is unknown, or because TFLM cannot run the model.
+        CheckFailed: more is needed; or this cannot be known, because a shape or the memory of a
+            kernel or delegate is unknown, because the estimate is not as exact as the budget, or
+            because TFLM cannot run the model.
     """
+    least = "at least " * bool(answer.not_counted)
+    spread = f" +- {answer.uncertainty:,}" * bool(answer.uncertainty)
+    needed, most = f"{least}{answer.needed:,}{spread}", answer.needed + answer.uncertainty
+    needs = f"{needed} bytes needed, {budget:,} allowed ({answer.planned_by})"
     if answer.needed > budget:
-        text = f"over budget: {answer.needed_text} needed, {budget:,} allowed"
-        raise CheckFailed(f"{text} ({answer.planned_by})")
-    if answer.unknown:
-        text = f"the budget cannot be checked: {answer.needed_text} needed, {budget:,} allowed"
-        raise CheckFailed(f"{text} ({answer.planned_by}); {answer.unknown}")
-    return f"within the budget: {answer.needed:,} of {budget:,} bytes needed ({answer.planned_by})"
+        raise CheckFailed(f"over budget: {needs}")
+    if answer.not_counted:
+        raise CheckFailed(f"the budget cannot be checked: {needs}; {answer.not_counted}")
+    if most > budget:
+        raise CheckFailed(f"the budget cannot be checked: {needs}; {most:,} are enough")
+    return f"within the budget: {needed} of {budget:,} bytes needed ({answer.planned_by})"
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:

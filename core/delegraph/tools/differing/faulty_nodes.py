@@ -33,7 +33,7 @@ from delegraph.tools.differing.difference import own_kernels
 from delegraph.tools.differing.input_runs import OFFICIAL
 from delegraph.tools.differing.probe_work import ANSWERS, Candidates, Job, ProbeWork
 from delegraph.tools.differing.probes import Probes
-from delegraph.tools.differing.reproduction import Reproducer, Reproduction
+from delegraph.tools.differing.reproduction import Reproducer, Reproduction, earlier_files
 from delegraph.tools.differing.tolerances import Tolerances
 from delegraph.tools.progress import Progress, untold
 from delegraph.tools.requested_inputs import InputRequest
@@ -45,6 +45,9 @@ TIME_LIMIT = 60.0
 MOST_PROBES = 500
 
 MOST_CULPRITS = 20
+
+_FEW_FILES = 4
+"""Largest number of files that a remark names."""
 
 _FAULTS_OF_ROUNDINGS = {"roundings": 0, "magnified roundings": 3}
 """Number of faults after which the search stops, by the kind of a cause with right nodes only."""
@@ -228,14 +231,32 @@ def bisect(
             _fed(process, probes),
             result.baseline,
             result.is_complete,
-            tuple(_remarks(result, probes, by_key, cause, most, is_plain=is_plain)),
+            (
+                *_remarks(result, probes, by_key, cause, most, is_plain=is_plain),
+                *(f"{name} takes no node" for name in found.idle),
+            ),
             cause=cause,
             is_interrupted=result.is_interrupted,
         )
-        if folder is None or not bisection.culprits:
+        if folder is None:
             return bisection
-        owners = {key: node.delegate for key, node in by_key.items()}
-        return replace(bisection, rules_file=reproducer().write_rules(result.faults, owners))
+        if bisection.culprits:
+            owners = {key: node.delegate for key, node in by_key.items()}
+            file = reproducer().write_rules(result.faults, owners)
+            bisection = replace(bisection, rules_file=file)
+        return _with_earlier_files(bisection, os.fspath(folder))
+
+
+def _with_earlier_files(found: Bisection, folder: str) -> Bisection:
+    """Return *found* with a remark on files that an earlier search left in *folder*, if any."""
+    culprits = (culprit.reproduction for culprit in found.culprits)
+    written = {path for files in culprits if files is not None for path in files.paths}
+    names = earlier_files(folder, {*written, found.rules_file})
+    if not names:
+        return found
+    more = f" and {len(names) - _FEW_FILES} more" if len(names) > _FEW_FILES else ""
+    told = f"{folder} also has files of an earlier search: {', '.join(names[:_FEW_FILES])}{more}"
+    return replace(found, remarks=(*found.remarks, told))
 
 
 def _without_delegates(setup: Setup) -> Setup:

@@ -65,10 +65,12 @@ class Candidates:
     Attributes:
         nodes: placement of each of these nodes; if applying the delegates fails, of all nodes.
         delegates: names of the delegates that follow placement rules.
+        idle: names of the requested delegates that claim no node.
     """
 
     nodes: tuple[NodePlacement, ...]
     delegates: tuple[str, ...]
+    idle: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,9 @@ class ProbeWork:
                 for node in placement.nodes
                 if node.delegate is not None
             )
-            return Candidates(taken, placement.delegates)
+            busy = {node.delegate for node in taken}
+            idle = tuple(name for name in placement.requested_delegates if name not in busy)
+            return Candidates(taken, placement.delegates, idle)
         finally:
             interpreter.close()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,23 @@ class Reproduction(JsonRecord):
     rules: str
     command: str
     is_whole: bool
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths of all files; that of the rules may be empty."""
+        return self.model, self.inputs, self.outputs, self.rules
+
+
+_NAMES = re.compile(r"(culprit\d*\.)?rules\.toml|culprit\d*(\.tflite|(\.outputs)?\.npz)")
+"""Names of all files that a bisection may write."""
+
+
+def earlier_files(folder: str, written: Collection[str]) -> list[str]:
+    """Sorted names of the files in *folder* that bisections write, except the paths *written*."""
+    if not os.path.isdir(folder):
+        return []
+    names = sorted(filter(_NAMES.fullmatch, os.listdir(folder)))
+    return [name for name in names if os.path.join(folder, name) not in written]
 
 
 @dataclass(frozen=True, eq=False)
