@@ -165,9 +165,9 @@ class MemoryAnswer:
 
     @property
     def not_counted(self) -> str:
-        """Reason why more than :attr:`needed` is allocated in a run; empty if there is none."""
-        if self.unknown or self.runs is None or self.subject is self.core or not self.owners:
-            return self.unknown
+        """Words about the memory of named delegates, which :attr:`needed` lacks; empty if none."""
+        if self.runs is None or self.subject is self.core or not self.owners:
+            return ""
         return f"+ memory of {self.owners}, not counted"
 
     @cached_property

@@ -139,24 +139,25 @@ def command(**options: Any) -> None:
 
 
 def _within_budget(answer: MemoryAnswer, budget: int) -> str:
-    """Return a sentence which says that the budget holds.
+    """Return a sentence which says that the budget holds, and for what it does not vouch.
 
     Raises:
         CheckFailed: more is needed; or this cannot be known, because a shape or the memory of a
-            kernel or delegate is unknown, because the estimate is not as exact as the budget, or
-            because TFLM cannot run the model.
+            kernel is unknown, or because TFLM cannot run the model.
     """
-    least = "at least " * bool(answer.not_counted)
+    least = "at least " * bool(answer.unknown)
     spread = f" +- {answer.uncertainty:,}" * bool(answer.uncertainty)
     needed, most = f"{least}{answer.needed:,}{spread}", answer.needed + answer.uncertainty
     needs = f"{needed} bytes needed, {budget:,} allowed ({answer.planned_by})"
     if answer.needed > budget:
         raise CheckFailed(f"over budget: {needs}")
-    if answer.not_counted:
-        raise CheckFailed(f"the budget cannot be checked: {needs}; {answer.not_counted}")
-    if most > budget:
-        raise CheckFailed(f"the budget cannot be checked: {needs}; {most:,} are enough")
-    return f"within the budget: {needed} of {budget:,} bytes needed ({answer.planned_by})"
+    if answer.unknown:
+        raise CheckFailed(f"the budget cannot be checked: {needs}; {answer.unknown}")
+    safe = f"; {most:,} are enough for certain" * (most > budget)
+    more = answer.not_counted and f"; {answer.not_counted}"
+    return (
+        f"within the budget: {needed} of {budget:,} bytes needed ({answer.planned_by}){safe}{more}"
+    )
 
 
 def _answer(request: MemoryRequest) -> MemoryAnswer:
