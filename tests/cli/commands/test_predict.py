@@ -231,7 +231,7 @@ def test_an_interrupted_job_says_how_to_go_on(
         (["-o", "out.npz", "--input-column", "x"], "'x': expected NAME=COLUMN"),
         (["-o", "out.npz", "--input-column=x=a", "--input-column=x=b"], "'x' is given twice"),
         (["-o", "out.npz", "--output-column", "z=a"], "no output 'z'"),
-        (["-o", "out.npz", "--input-column", "x=place", "--top", "2"], "no output holds scores"),
+        (["-o", "out.npz", "--input-column", "x=place", "--top", "3"], "the model has 2 classes"),
         (
             ["-o", "out.npz", "--input-column", "x=plac"],
             "'plac' (did you mean 'place'?); it has 1 column: place; --input-column x=COLUMN names",
