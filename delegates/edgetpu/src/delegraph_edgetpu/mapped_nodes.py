@@ -43,6 +43,9 @@ class MappedNodes(SimpleDelegateInterface):
     def name(self) -> str:
         return "edgetpu"
 
+    def note(self) -> str:
+        return "the compiled file is for a simulated device; a real Edge TPU cannot run it"
+
     def initialize(self, context: DelegateContext) -> None:
         nodes = context.get_execution_plan()
         mapping = map_subgraph(subgraph_of(context), NEWEST_RUNTIME)
