@@ -45,6 +45,13 @@ def test_it_takes_the_part_that_edgetpu_compile_takes() -> None:
         assert getattr(executable, field) == getattr(expected.executable, field)
 
 
+@pytest.mark.parametrize("further", [[], ["numba_cpu"]])
+def test_its_note_says_that_no_real_device_runs_the_file(further: list[str]) -> None:
+    compiled = compile_model(DIGITS.read_bytes(), ["edgetpu", *further])
+    note = compiled.explanation.placement.notes["edgetpu"]
+    assert note == "for a simulated device; a real Edge TPU cannot run the file"
+
+
 def test_what_it_leaves_has_the_rule_that_is_broken() -> None:
     logits = tensor((1, 19200), "INT8", scale=0.1)
     shares = tensor((1, 19200), "INT8", scale=1 / 256, zero_point=-128)

@@ -44,7 +44,7 @@ class MappedNodes(SimpleDelegateInterface):
         return "edgetpu"
 
     def note(self) -> str:
-        return "the compiled file is for a simulated device; a real Edge TPU cannot run it"
+        return "for a simulated device; a real Edge TPU cannot run the file"
 
     def initialize(self, context: DelegateContext) -> None:
         nodes = context.get_execution_plan()
