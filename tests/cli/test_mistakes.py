@@ -55,7 +55,7 @@ MISTAKES = {
     "m.tflite": "no command 'm.tflite': 'delegraph run m.tflite' runs it",
     "help": "no command 'help': 'delegraph --help' does that",
     "te": r"no command 'te' \(did you mean 'test' or 'test-operators'\?\); 'delegraph --help' ",
-    "quantise": "no command 'quantise': Delegraph does not quantize, it runs quantized models: their con",
+    "quantise": "no command 'quantise': Delegraph does not quantize, it runs quantized models",
     "validate": "no command 'validate': 'delegraph diff' compares outputs, 'delegraph inspect'",
     "simplify": "no command 'simplify'; 'delegraph --help' lists the commands",
     "predict FLOAT": "Missing argument 'DATA'",
