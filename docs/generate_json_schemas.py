@@ -69,6 +69,10 @@ DESCRIPTIONS = {
         "needs more if `is_complete` is false.",
         "needed_of": "The `subject`, and the planner of `needed`; TFLM with --micro.",
     },
+    "predict": {
+        "rows_per_second": "Rate after the start: of `seconds` without `start_seconds`.",
+        "start_seconds": "Part of `seconds` before the first process had loaded the model.",
+    },
     "numba-roof": {
         "seconds": "Sum of the least times of all operators and partitions.",
         "operators": "Partitions of other delegates are rows without a roof (`roof_seconds` and "

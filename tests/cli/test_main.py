@@ -149,6 +149,13 @@ def test_a_command_of_other_tools_leads_to_one_that_exists(delegraph: Command, w
     assert delegraph(*words, *["--help"] * (words != ["--version"])).code == 0
 
 
+@pytest.mark.parametrize("words", [("explain",), ("plugins", "list")])
+def test_help_before_a_command_shows_its_help(delegraph: Command, words: tuple[str, ...]) -> None:
+    ran = delegraph("help", *words)
+    assert (ran.code, ran.out) == (0, delegraph(*words, "--help").out)
+    assert "no command 'nosuch'" in delegraph("help", "nosuch").err
+
+
 @pytest.mark.parametrize(
     ("words", "type", "code"),
     [

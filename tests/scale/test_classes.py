@@ -12,9 +12,10 @@ import pytest
 
 from delegraph import Interpreter, Predictor
 from delegraph.errors import ArgumentError
+from delegraph.scale.classes import classes_of, score_sizes
 from delegraph.scale.job import predict
 from delegraph.scale.opening import open_source
-from delegraph.testing import graph_model, tensor
+from delegraph.testing import constant, graph_model, tensor
 from support.described_models import of_tensor, with_metadata
 
 DIGITS = Path(__file__).parents[2] / "docs" / "demo" / "models" / "digits_int8.tflite"
@@ -110,3 +111,40 @@ def test_labels_of_other_classes_are_refused(rows: Path, tmp_path: Path) -> None
     message = r"no output holds scores of 3 classes, as there are labels; .* 'digit' \[-?1, 10\]"
     with pytest.raises(ArgumentError, match=message):
         written(rows, tmp_path / "out.jsonl", top=1, labels=["a", "b", "c"])
+
+
+def one_layer(folder: Path, outputs: int) -> Predictor:
+    """Predictor of a model that computes the absolute values of 12 inputs, or of the first few."""
+    ends = constant(np.array([1, outputs], np.int32))
+    tensors = {"x": tensor((1, 12)), "size": ends, "zero": constant(np.zeros(2, np.int32))}
+    tensors["y"] = tensor((1, outputs))
+    model = folder / f"{outputs}.tflite"
+    node = ("SLICE", "x zero size", "y", None)
+    model.write_bytes(graph_model([node], inputs="x", outputs="y", tensors=tensors))
+    return Predictor(model)
+
+
+def test_an_output_of_an_inputs_shape_needs_labels(tmp_path: Path) -> None:
+    with one_layer(tmp_path, 12) as predictor:
+        assert score_sizes(predictor) == {}
+        message = r"'y' \[1, 12\]; without labels, no output of an input's shape counts"
+        with pytest.raises(ArgumentError, match=message):
+            classes_of(predictor, (), 1, ())
+        assert list(classes_of(predictor, list("abcdefghijkl"), 1, ()).outputs) == ["y"]
+
+
+@pytest.mark.parametrize(("outputs", "is_noted"), [(11, True), (9, False), (2, False)])
+def test_two_scores_are_enough_if_the_user_asks(
+    tmp_path: Path, outputs: int, is_noted: bool
+) -> None:
+    with one_layer(tmp_path, outputs) as predictor:
+        assert score_sizes(predictor) == ({"y": outputs} if is_noted else {})
+        assert list(classes_of(predictor, (), 2, ()).outputs) == ["y"]
+
+
+def test_a_single_value_is_no_class(tmp_path: Path) -> None:
+    with (
+        one_layer(tmp_path, 1) as predictor,
+        pytest.raises(ArgumentError, match=r"no output holds scores of classes; .*\[1, 1\]$"),
+    ):
+        classes_of(predictor, (), 1, ())

@@ -70,10 +70,20 @@ def test_two_processes_give_what_an_interpreter_gives(tmp_path: Path) -> None:
         np.testing.assert_array_equal(written["label"], np.arange(70) % 10)
     assert (result.rows, result.written, result.resumed, result.bad) == (70, 70, 0, {})
     assert result.batching == "resize"
-    assert told[0] == ("predicting", 0, 70)
+    assert 0 < result.start_seconds < result.seconds
+    assert told[:2] == [("predicting", 0, 70)] * 2  # the second one when the model is loaded
     assert told[-1][0].startswith("70 of 70 rows, ")
     assert [done for _, done, _ in told][-1] == 70
     assert sorted(path.name for path in tmp_path.iterdir()) == ["images.npz", "out.npz"]
+
+
+def test_the_rate_leaves_out_the_start(tmp_path: Path) -> None:
+    np.savez(tmp_path / "images.npz", image=np.zeros((2, 8, 8, 1), np.int8))
+    with Predictor(DIGITS) as predictor:
+        source = open_source(str(tmp_path / "images.npz"), predictor.input_columns())
+        words = predictor, source, tmp_path / "out.npz"
+        first = predict(*words, processes=1)
+    assert replace(first, rows=60, seconds=4.0, start_seconds=1.0).rate == 20
 
 
 def test_the_model_is_read_once_for_each_interpreter(

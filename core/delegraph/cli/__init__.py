@@ -89,8 +89,11 @@ class CommandGroup(SummarizedGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the subcommand at the start of *args*; the error lists the valid ones.
 
-        Flags of the official tools among the other arguments become Delegraph's options.
+        Flags of the official tools among the other arguments become Delegraph's options. ``help``
+        before a subcommand means ``--help`` after it.
         """
+        if args[0] == "help" and args[1:] and not args[1].startswith("-"):
+            args = [*args[1:], "--help"]
         try:
             name, command, words = super().resolve_command(ctx, args)
             return name, command, words if name is None else own_words(name, words)
@@ -150,6 +153,8 @@ def _own_command(name: str) -> click.Command:
 
 _ELSEWHERE = {
     "accuracy": "evaluate",
+    "analyse": "inspect",
+    "analyze": "inspect",
     "bisect": "diff --bisect",
     "check": "doctor",
     "compare": "diff",
@@ -159,6 +164,7 @@ _ELSEWHERE = {
     "help": "--help",
     "info": "inspect",
     "init": "new",
+    "latency": "benchmark",
     "list": "plugins list",
     "micro": "memory --micro",
     "netron": "report",
@@ -166,6 +172,7 @@ _ELSEWHERE = {
     "profile": "benchmark --op-profile",
     "roof": "numba roof",
     "show": "inspect",
+    "summary": "inspect",
     "version": "--version",
     "view": "report",
     "visualize": "report",
@@ -173,6 +180,14 @@ _ELSEWHERE = {
     "warmup": "cache warm",
 }
 """Mapping from another word for an action to the command and option that do it here."""
+
+_NO_QUANTIZING = "Delegraph does not quantize, it runs quantized models: their converter does that"
+_NOT_HERE = {
+    "quantise": _NO_QUANTIZING,
+    "quantize": _NO_QUANTIZING,
+    "validate": "'delegraph diff' compares outputs, 'delegraph inspect' reads the file",
+}
+"""Mapping from another word for an action to what there is in its place."""
 
 
 def _no_command(name: str) -> str:
@@ -194,6 +209,8 @@ def _no_command(name: str) -> str:
         return f"no command {name!r}: 'delegraph run {name}' runs it, 'delegraph --help' has others"
     if name in _ELSEWHERE:
         return f"no command {name!r}: 'delegraph {_ELSEWHERE[name]}' does that"
+    if name in _NOT_HERE:
+        return f"no command {name!r}: {_NOT_HERE[name]}"
     known = [*COMMANDS, *plugins.commands()]
     longer = [each for each in known if each.startswith(name)]  # no close match, as it is short
     close = " or ".join(map(repr, longer[:3] or close_names(name, known)))

@@ -17,7 +17,10 @@ from delegraph.scale.predictor import Predictor
 from delegraph.scale.rows import Columns
 from delegraph.tools.called_inputs import called_metadata
 from delegraph.tools.model_call import Details, declared_shape
-from delegraph.tools.model_outputs import best_classes, holds_scores
+from delegraph.tools.model_outputs import MIN_CLASSES, best_classes, holds_scores
+
+ASKED_CLASSES = 2
+"""Least number of scores in an output without labels if the user asks for best classes."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def classes_of(
 ) -> Classes:
     """Return the columns of best classes for all outputs that are class scores.
 
+    If no output without labels has :data:`MIN_CLASSES` scores, :data:`ASKED_CLASSES` are enough.
+
     Args:
         predictor: predictor that computes the outputs.
         labels: names of the classes; empty means the names in the model's metadata, if any.
@@ -105,13 +110,16 @@ def classes_of(
     Raises:
         ArgumentError: no output has as many class scores as there are labels, or as *top* is.
     """
-    scored = dict(_scored(predictor, labels))
+    scored = dict(_scored(predictor, labels)) or dict(_scored(predictor, labels, ASKED_CLASSES))
     labelled = {column: each for column, each in scored.items() if each[1]}
     scored = labelled or scored  # with labels, a vector of features does not count as scores
     if not scored:
         classes = f"{len(labels):,} classes, as there are labels" if labels else "classes"
-        found = predictor.output_columns().items()
-        shapes = ", ".join(f"{name!r} {declared_shape(each)}" for name, each in found)
+        found = {name: declared_shape(each) for name, each in predictor.output_columns().items()}
+        shapes = ", ".join(f"{name!r} {shape}" for name, shape in found.items())
+        inputs = _input_shapes(predictor)
+        if not labels and any(shape[1:] in inputs for shape in found.values()):
+            shapes += "; without labels, no output of an input's shape counts"
         raise ArgumentError(f"no output holds scores of {classes}; outputs are {shapes}")
     sizes = {column: _size(details) for column, (details, _) in scored.items()}
     if top > max(sizes.values()):
@@ -147,17 +155,27 @@ def _size(details: Details) -> int:
     return math.prod(map(abs, declared_shape(details)[1:]))
 
 
+def _input_shapes(predictor: Predictor) -> list[list[int]]:
+    """Dimensions of a row of each input."""
+    return [declared_shape(details)[1:] for details in predictor.input_columns().values()]
+
+
 def _scored(
-    predictor: Predictor, labels: Sequence[str]
+    predictor: Predictor, labels: Sequence[str], least: int = MIN_CLASSES
 ) -> Iterator[tuple[str, tuple[Details, Sequence[str]]]]:
     """Yield each output that holds scores: its column, its details and the labels of its classes.
 
     *labels* are the user's names of the classes; if empty, the model's metadata names the classes.
+    An output without labels has at least *least* scores, and not the shape of an input, as the
+    outputs of autoencoders and states have.
     """
     metadata = called_metadata(predictor.loaded_model(), predictor.signature)
+    inputs = _input_shapes(predictor)
     for column, details in predictor.output_columns().items():
         known = labels or metadata.tensor(int(details["index"])).axis_labels
         shape = declared_shape(details)
         row = np.broadcast_to(np.zeros((), details["dtype"]), [1, *map(abs, shape[1:])])
-        if len(shape) > 1 and holds_scores(row, known):
+        if len(shape) < 2 or (not known and shape[1:] in inputs):
+            continue
+        if holds_scores(row, known, least):
             yield column, (details, known)

@@ -75,6 +75,7 @@ class JobResult(JsonRecord):
         bad: mapping from the number of a bad row to the reason why it is bad.
         resumed: number of rows that earlier runs had computed.
         seconds: duration of this run, in seconds.
+        start_seconds: part of *seconds* before the first process had loaded the model.
         processes: number of processes that computed.
         batching: method by which rows became calls.
         incidents: number of delegate failures after which Delegraph went on, in all runs.
@@ -96,6 +97,7 @@ class JobResult(JsonRecord):
     bad: Mapping[int, str] = field(metadata={"json_value": _rows})
     resumed: int
     seconds: float
+    start_seconds: float
     processes: int
     batching: Batching
     incidents: int
@@ -107,8 +109,8 @@ class JobResult(JsonRecord):
 
     @property
     def rate(self) -> float:
-        """Number of rows per second in this run."""
-        return (self.rows - self.resumed) / self.seconds
+        """Number of rows per second in this run, after the start."""
+        return (self.rows - self.resumed) / (self.seconds - self.start_seconds)
 
     @property
     def good(self) -> int:
@@ -214,7 +216,7 @@ def predict(
         numbers = range(-(-len(source) // piece_rows))
         pending = [number for number in numbers if number not in records]
         count = min(processes or usable_processors(), len(pending))
-        for number, record in _computed(work, folder, pending, count):
+        for number, record in _computed(work, folder, pending, count, told.start):
             folder.add(number, record)
             records[number] = record
             told.add(record.rows)
@@ -235,6 +237,7 @@ def predict(
         bad={int(row): reason for record in ordered for row, reason in record.bad.items()},
         resumed=resumed,
         seconds=time.perf_counter() - start,
+        start_seconds=told.begin - start if count else 0.0,
         processes=count,
         batching=batching,
         incidents=sum(record.incidents for record in ordered),
@@ -286,27 +289,41 @@ def _batching(predictor: Predictor, source: Source) -> Batching:
 
 
 class _Told:
-    """Reports the progress of a job to the caller, with the number of rows per second."""
+    """Reports the progress of a job to the caller, with the number of rows per second.
+
+    Attributes:
+        begin: time from which the rate counts: of the last call of :meth:`start`.
+    """
 
     def __init__(self, progress: Progress, done: int, total: int) -> None:
         self._progress = progress
         self._resumed = self._done = done
         self._total = total
-        self._begin = time.perf_counter()
-        progress("predicting", done, total)
+        self.start()
+
+    def start(self) -> None:
+        """Tell the progress before rows are computed, and count the time from now."""
+        self.begin = time.perf_counter()
+        self._progress("predicting", self._done, self._total)
 
     def add(self, rows: int) -> None:
         """Add *rows* finished rows to the progress."""
         self._done += rows
-        rate = (self._done - self._resumed) / (time.perf_counter() - self._begin)
+        rate = (self._done - self._resumed) / (time.perf_counter() - self.begin)
         what = f"{self._done:,} of {self._total:,} rows, {rate_text(rate)} a second"
         self._progress(what, self._done, self._total)
 
 
 def _computed(
-    work: Work, folder: JobFolder, pending: Iterable[int], processes: int
+    work: Work,
+    folder: JobFolder,
+    pending: Iterable[int],
+    processes: int,
+    started: Callable[[], object],
 ) -> Iterator[tuple[int, Record]]:
     """Yield number and record of each piece in *pending*, in the order of completion.
+
+    *started* is called once, when the first process has loaded the model.
 
     Raises:
         PredictionError: a process died.
@@ -315,6 +332,7 @@ def _computed(
         return
     waiting = iter(pending)
     with _pool(work, processes) as submit:
+        started()
         futures: dict[Future[Record | Death], int] = {}
         while True:
             while len(futures) < 2 * processes and (number := next(waiting, None)) is not None:
@@ -339,8 +357,17 @@ def _lost(death: Death, row: int) -> PredictionError:
 
 @contextmanager
 def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Record | Death]]]:
-    """Yield a function that computes a piece (its number and path) in one of *processes*."""
+    """Yield a function that computes a piece (its number and path) in one of *processes*.
+
+    One of them has then loaded the model, or failed to: its pieces fail in the same way.
+    """
     idle: SimpleQueue[Worker] = SimpleQueue()
+
+    def start(worker: Worker) -> None:
+        try:
+            worker.ask("start")
+        finally:
+            idle.put(worker)
 
     def compute(number: int, path: str) -> Record | Death:
         worker = idle.get()
@@ -352,11 +379,12 @@ def _pool(work: Work, processes: int) -> Iterator[Callable[[int, str], Future[Re
 
     with ExitStack() as stack, ThreadPoolExecutor(processes) as threads:
         workers = [
-            Worker(itself, work, time_limit=None, records=(Record,)) for _ in range(processes)
+            stack.enter_context(Worker(itself, work, time_limit=None, records=(Record,)))
+            for _ in range(processes)
         ]
-        for worker in workers:
-            idle.put(stack.enter_context(worker))
         try:
+            starts = [threads.submit(start, worker) for worker in workers]
+            wait(starts, return_when=FIRST_COMPLETED)
             yield lambda number, path: threads.submit(compute, number, path)
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)

@@ -86,6 +86,14 @@ class Work:
     classes: Classes | None = None
     real: Mapping[str, Stored] = field(default_factory=dict)
 
+    def start(self) -> None:
+        """Load the model, before the first piece.
+
+        Raises:
+            DelegraphError: the model cannot be loaded.
+        """
+        self.predictor.warm_up()
+
     def compute(self, number: int, path: str) -> Record:
         """Compute piece *number* of the rows, write its outputs to *path*, and return its record.
 

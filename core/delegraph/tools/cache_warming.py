@@ -14,6 +14,7 @@ from delegraph.delegation.cache_entries import cache_entries
 from delegraph.delegation.cache_files import CacheFolder
 from delegraph.delegation.cache_uses import logged_uses
 from delegraph.delegation.configuration import cache_folder
+from delegraph.delegation.placement import Placement
 from delegraph.json_records import JsonRecord
 from delegraph.tools.setup import Setup
 
@@ -36,6 +37,7 @@ class WarmedModel(JsonRecord):
         error: text that says why the model was not prepared, or its files were not stored; empty
             if they were.
         placement: summary of the model's placement in one line; empty if it was not prepared.
+        delegates_without_nodes: names of the requested delegates that take no node.
     """
 
     json_properties: ClassVar = {"state": "state"}
@@ -47,6 +49,7 @@ class WarmedModel(JsonRecord):
     seconds: float = 0.0
     error: str = ""
     placement: str = ""
+    delegates_without_nodes: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -58,11 +61,11 @@ class WarmedModel(JsonRecord):
         return "warm already" if self.used_files else KEEPS_NOTHING
 
 
-def allocate(setup: Setup) -> str:
-    """Create and allocate an interpreter of the set-up *setup*; return its placement in a line."""
+def allocate(setup: Setup) -> Placement:
+    """Create and allocate an interpreter of the set-up *setup*; return its placement."""
     with setup.interpreter() as interpreter:
         interpreter.allocate_tensors()
-        return str(interpreter.placement)
+        return interpreter.placement
 
 
 def require_writable_cache() -> None:
@@ -76,13 +79,13 @@ def require_writable_cache() -> None:
         pass
 
 
-def warm(setup: Setup, prepare: Callable[[Setup], str] = allocate) -> WarmedModel:
+def warm(setup: Setup, prepare: Callable[[Setup], Placement] = allocate) -> WarmedModel:
     """Prepare a model, so that delegates store compiled code and decisions in the cache.
 
     Args:
         setup: the model with its delegates and number of threads, which decide what is stored.
         prepare: function that prepares the model as later processes will use it, and returns its
-            placement in a line.
+            placement.
 
     Raises:
         DelegraphError: the model cannot be loaded or allocated.
@@ -99,4 +102,6 @@ def warm(setup: Setup, prepare: Callable[[Setup], str] = allocate) -> WarmedMode
     size = sum(entry.size for entry in new)
     error = "; ".join(sorted(blob_cache.warned_of - warned))
     took = round(seconds, 3)
-    return WarmedModel(setup.model, len(new), size, len(used), took, error, placement)
+    taking = {partition.delegate for partition in placement.partitions}
+    idle = tuple(name for name in placement.requested_delegates if name not in taking)
+    return WarmedModel(setup.model, len(new), size, len(used), took, error, str(placement), idle)

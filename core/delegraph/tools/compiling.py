@@ -192,9 +192,9 @@ def compile_model(
 
 
 def _with_refusals(found: Explanation, claimed: Explanation, plans: Plans) -> Explanation:
-    """Return the placement in a file with the reasons of delegates whose partitions it contains.
+    """Return the placement in a file with what delegates whose partitions it contains say.
 
-    These reasons name nodes by their numbers in the model before.
+    These are their notes, and their reasons, which name nodes by their numbers in the model before.
 
     Args:
         found: placement in the file, where a compiled partition is a single node.
@@ -221,7 +221,9 @@ def _with_refusals(found: Explanation, claimed: Explanation, plans: Plans) -> Ex
             runs_on = dict.fromkeys(runners[each.subgraph, node] for node in nodes)
             refusals.append(replace(each, runs_on=tuple(runs_on)))
     refusals += [each for each in found.refusals if each.delegate not in compiling]
-    return replace(found, refusals=tuple(refusals))
+    notes = {name: note for name, note in claimed.placement.notes.items() if name in compiling}
+    placement = replace(found.placement, notes={**found.placement.notes, **notes})
+    return replace(found, placement=placement, refusals=tuple(refusals))
 
 
 def _chosen(

@@ -211,6 +211,9 @@ class _Compiling(SimpleDelegateInterface):
     def capabilities(self) -> Capabilities:
         return self._inner.capabilities()
 
+    def note(self) -> str:
+        return self._inner.note()
+
     def create_delegate_kernel_interface(self) -> SimpleDelegateKernelInterface:
         return _CompilingKernel(self._compile)
 

@@ -36,18 +36,26 @@ def check_imports(folders: Mapping[str, str]) -> Iterator[Finding]:
     Args:
         folders: result of :func:`import_folders`.
     """
-    names = [name for name, folder in folders.items() if folder and not _is_installed(name, folder)]
-    if names:
-        text = f"{', '.join(names)}: imported from elsewhere than installed, see 'Imported from'"
+    installed = {name: _installed(name) for name, folder in folders.items() if folder}
+    hidden = [
+        f"{name}: imported from {folders[name]}, installed in {place}"
+        for name, place in installed.items()
+        if place is not None and not _is_in(Path(folders[name]).resolve(), place)
+    ]
+    if hidden:
+        text = "; ".join(hidden)
         remedy = "look for other copies in PYTHONPATH and in the current folder, which come first"
         yield Finding(Level.NOTE, "imports", text, remedy)
 
 
-def _is_installed(distribution: str, folder: str) -> bool:
-    """Whether *folder* is where a distribution was installed; True if that is unknown."""
+def _is_in(folder: Path, place: Path) -> bool:
+    return place in (folder, *folder.parents)
+
+
+def _installed(distribution: str) -> Path | None:
+    """Folder in which a distribution was installed; None if that is unknown."""
     try:
         installed = metadata.distribution(distribution).locate_file("")
     except metadata.PackageNotFoundError:
-        return True
-    place = Path(installed_from(distribution, is_editable=True) or str(installed)).resolve()
-    return place in (Path(folder).resolve(), *Path(folder).resolve().parents)
+        return None
+    return Path(installed_from(distribution, is_editable=True) or str(installed)).resolve()

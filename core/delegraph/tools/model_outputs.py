@@ -101,12 +101,14 @@ def summarize(
     )
 
 
-def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
+def holds_scores(
+    values: NDArray[Any], labels: Sequence[str] = (), least: int = MIN_CLASSES
+) -> bool:
     """Whether the output *values* look like the scores of classes.
 
     With labels, they do if there are as many values as labels. Otherwise all dimensions but the
     last must be 1, and the last one must fit the number of classes: one more than labels, for the
-    background, or without labels at least :data:`MIN_CLASSES`.
+    background, or without labels at least *least*.
     """
     if values.dtype.kind not in "fiu":
         return False
@@ -116,7 +118,7 @@ def holds_scores(values: NDArray[Any], labels: Sequence[str] = ()) -> bool:
         return False
     if labels:
         return values.size == len(labels) + 1
-    return values.size >= MIN_CLASSES and (values.dtype.kind == "f" or values.dtype.itemsize <= 2)
+    return values.size >= least and (values.dtype.kind == "f" or values.dtype.itemsize <= 2)
 
 
 def _is_distribution(values: NDArray[Any], details: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from delegraph import Interpreter
 from delegraph.delegation.compiled_partition import CUSTOM_OP, compiled_partitions
 from delegraph.errors import PluginError
 from delegraph.graph import parse_model
-from delegraph.testing import cases, one_op_model, tensor
+from delegraph.testing import cases, graph_model, one_op_model, tensor
 from delegraph.testing.outputs import outputs_of
 from delegraph.tools import compile_model
 from delegraph_edgetpu.executable import Executable, parse
@@ -43,6 +43,38 @@ def test_it_takes_the_part_that_edgetpu_compile_takes() -> None:
     executable = executable_in(compiled.content)
     for field in ("parameter_bytes", "cached_bytes", "multiply_adds", "runtime_version"):
         assert getattr(executable, field) == getattr(expected.executable, field)
+
+
+@pytest.mark.parametrize(
+    ("shape", "signature", "reason"),
+    [
+        ((1, 4), (-1, 4), "shapes must be fixed: convert the model with a fixed input shape"),
+        (
+            (2, 1, 1, 4),
+            None,
+            "of shapes, only the 3 innermost dimensions may exceed 1: make the first dimension 1 "
+            "(no batches)",
+        ),
+    ],
+)
+def test_one_reason_about_shapes_holds_for_all_tensors(
+    shape: tuple[int, ...], signature: tuple[int, ...] | None, reason: str
+) -> None:
+    value = tensor(shape, "INT8", scale=1 / 256, zero_point=-128, shape_signature=signature)
+    nodes = [("LOGISTIC", "x", "y", None), ("LOGISTIC", "y", "z", None)]
+    tensors = dict.fromkeys("xyz", value)
+    compiled = compile_model(
+        graph_model(nodes, inputs="x", outputs="z", tensors=tensors), ["edgetpu"]
+    )
+    (refusal,) = compiled.explanation.refusals
+    assert (refusal.nodes, refusal.reason) == ((0, 1), reason)
+
+
+@pytest.mark.parametrize("further", [[], ["numba_cpu"]])
+def test_its_note_says_that_no_real_device_runs_the_file(further: list[str]) -> None:
+    compiled = compile_model(DIGITS.read_bytes(), ["edgetpu", *further])
+    note = compiled.explanation.placement.notes["edgetpu"]
+    assert note == "for a simulated device; a real Edge TPU cannot run the file"
 
 
 def test_what_it_leaves_has_the_rule_that_is_broken() -> None:

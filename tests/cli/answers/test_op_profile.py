@@ -54,6 +54,9 @@ def test_times_have_their_spread_and_units(
     shown = fresh_delegraph(*words, COLUMNS=str(width)).lines
     assert heads in shown
     assert any(re.search(r"ADD .* us .* %", line) for line in shown)
+    omitted = [line for line in shown if line.startswith("no room for ")]
+    columns = "mean, min, std, first, so far, calls, output"
+    assert omitted == ([f"no room for {columns}:"] if width == 60 else [])
 
 
 def test_a_busy_machine_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,10 +104,14 @@ def test_litert_has_the_time_outside_of_nodes_only(
     pytest.importorskip("ai_edge_litert")
     litert = ("--runtime", "litert", "-d", "none")
     csv = tmp_path / "nodes.csv"
-    ran = delegraph("benchmark", sines, *litert, *BRIEF, "--op-profile", "--op-profile-csv", csv)
+    nodes = tmp_path / "nodes"
+    files = ("--op-profile-csv", csv, "--node-data", nodes)
+    ran = delegraph("benchmark", sines, *litert, *BRIEF, "--op-profile", *files)
     shown = ran.lines
     assert f"note: {csv} is not written: no node tells its time" in ran.err
+    assert f"note: {nodes / 'latency_us.json'} is not written: no node tells its" in ran.err
     assert not csv.exists()
+    assert sorted(path.name for path in nodes.iterdir()) == ["delegate.json", "rejection.json"]
     assert any(line.endswith("; no node tells its time") for line in shown)
     assert not any("of it outside of nodes" in line for line in shown)
     assert "Profile: initialization" in shown

@@ -152,3 +152,16 @@ def test_progress_is_silent_when_quick_or_no_terminal(
     with printing.progress("counting"):
         pass
     assert stream.getvalue() == ""
+
+
+def test_a_long_path_is_broken_between_folders(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    path = "/folder/of-someone/with-projects"
+    printing.print_facts(printing.console(), [("package", path)], indent=0)
+    found = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert found == ["package  /folder/", "of-someone/", "with-projects"]
+    printing.print_paragraph(printing.console(), f"it is {path}", indent=0)
+    found = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert found == ["it is", "/folder/of-someone/", "with-projects"]

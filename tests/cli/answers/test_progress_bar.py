@@ -74,3 +74,15 @@ def test_the_time_that_is_left_is_told_where_no_bar_shows_it() -> None:
     for done in (5, 10):
         progress(f"{done} rows", done, 10)
     assert told == ["5 rows", "10 rows, 0 s left"]
+
+
+def test_the_start_does_not_count_for_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([0.0, 0.0, 100.0, 103.0])
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    told: list[str] = []
+    progress = with_time_left(lambda what, done, total: told.append(what))
+    for done in (0, 0, 5):
+        progress("rows", done, 10)
+    assert told[-1] == "rows, 3 s left"

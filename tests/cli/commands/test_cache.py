@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from delegraph.delegation.blob_cache import BlobCache
+from delegraph.delegation.configuration import cache_folder
+from delegraph.delegation.placement import Placement
 from delegraph.testing import command
 from delegraph.tools import cache_versions, cache_warming
 from delegraph.tools.setup import Setup
@@ -219,6 +221,16 @@ def test_warm_says_why_a_model_keeps_nothing(delegraph: Command) -> None:
     assert "no delegate keeps anything: 15 nodes: 15 stay" in " ".join(batches.out.split())
 
 
+def test_warm_shows_the_placement_if_a_named_delegate_takes_no_node(delegraph: Command) -> None:
+    words = ("cache", "warm", MODEL, "-d", "sin")
+    answer = delegraph(*words, "--json").json
+    assert answer["folder"] == str(cache_folder())
+    assert answer["models"][0]["delegates_without_nodes"] == ["sin"]
+    assert "digits_int8.tflite: 15 nodes: sin takes none, " in " ".join(
+        delegraph(*words).out.split()
+    )
+
+
 def test_warm_prepares_the_batches_of_a_server(warmed: Callable[..., Any]) -> None:
     source = KEEPING.replace('"key"', "str(context.tensors[0].shape)")
     model = warmed("--max-batch-size", "6", source=source)
@@ -244,11 +256,12 @@ def test_warm_counts_no_files_of_other_processes(
 ) -> None:
     prepare = cache_warming.allocate
 
-    def beside_another(setup: Setup) -> None:
-        prepare(setup)
+    def beside_another(setup: Setup) -> Placement:
+        placement = prepare(setup)
         code = "from delegraph.delegation import BlobCache; BlobCache('other', '1').put('a', b'')"
         own = {name: text for name, text in os.environ.items() if not name.startswith("_DELEGRAPH")}
         subprocess.run([sys.executable, "-c", code], check=True, env=own)
+        return placement
 
     monkeypatch.setattr(cache_warming, "allocate", beside_another)
     model = warmed()

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from delegraph import SimpleDelegateInterface
 from delegraph.schema.options import GatherOptions
 from delegraph.testing import constant, graph_model, one_op_model, tensor
 from support import keeping_plugin
@@ -40,6 +41,15 @@ def test_it_says_what_was_compiled_and_what_was_left(model: Path, delegraph: Com
     assert any("engine:level=2 fake-engine 1.0 1.0 2 " in line for line in result.lines)
     assert any("SIN x2 op 0, 3" in line for line in result.lines)
     assert out.is_file()
+
+
+def test_a_note_of_a_compiling_delegate_is_printed(
+    model: Path, delegraph: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimpleDelegateInterface, "note", lambda delegate: "for tests only")
+    words = "compile", model, "-d", "engine", "--dry-run"
+    assert delegraph(*words).lines.count("engine: for tests only") == 1
+    assert delegraph(*words, "--json").json["notes"] == {"engine": "for tests only"}
 
 
 def test_json_has_all_of_it(model: Path, delegraph: Command) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from delegraph.cli.answers.printing import heading, print_table, size
+from delegraph.cli.answers.printing import heading, print_omitted, print_table, size
 from delegraph.quantities import duration, percent, plural
 
 if TYPE_CHECKING:
@@ -45,8 +45,10 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
     columns = ("stage", "time", "memory after")
     stages = [(s.name, duration(s.seconds), size(s.memory)) for s in profile.stages]
     print_table(out, columns, stages, right=columns[1:])
+    omitted: list[str] = []
     for section in profile.sections:
-        _print_section(out, profile, section)
+        omitted += _print_section(out, profile, section)
+    print_omitted(out, omitted)
     out.print()
     median = profile.runs.median
     outside = f", {duration(profile.outside)} of it outside of nodes"
@@ -66,13 +68,14 @@ def print_op_profile(out: Console, profile: OpProfile, unprofiled: float) -> Non
         out.print(f"caution: {caution}")
 
 
-def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
+def _print_section(out: Console, profile: OpProfile, section: Section) -> list[str]:
+    """Print the times of a section; return the headings of columns without room."""
     heading(out, f"Profile: {section.title}, {duration(section.seconds)} a run")
     if section.delegate is not None:
         between = profile.between_rows(section)
         more = f"; they take {duration(between)} more, for calls and for timing each row"
         out.print(f"  (in the times of its partitions, too{more * (between > 0)})")
-    _print_nodes(out, section)
+    omitted = _print_nodes(out, section)
     if len(section.nodes) > 1:
         out.print("  By type", style="italic")
         kinds = section.by_type()
@@ -87,11 +90,17 @@ def _print_section(out: Console, profile: OpProfile, section: Section) -> None:
             )
             for kind, shares in zip(kinds, section.shares(kinds), strict=True)
         ]
-        print_table(out, _TYPES, rows, right=_TYPES[1:], optional=_LESS_IMPORTANT, indent=4)
+        omitted += print_table(
+            out, _TYPES, rows, right=_TYPES[1:], optional=_LESS_IMPORTANT, indent=4
+        )
+    return omitted
 
 
-def _print_nodes(out: Console, section: Section) -> None:
-    """Print the nodes in run order and, if there are many, the slowest ones first."""
+def _print_nodes(out: Console, section: Section) -> list[str]:
+    """Print the nodes in run order and, if there are many, the slowest ones first.
+
+    The result has the headings of columns without room.
+    """
     names = node_names([node.name for node in section.nodes])
     shown = {node.run_order: name for node, name in zip(section.nodes, names, strict=True)}
     parts: dict[str, Sequence[NodeTime]] = {"  Run order": section.nodes}
@@ -112,7 +121,7 @@ def _print_nodes(out: Console, section: Section) -> None:
             )
             for node, shares in zip(nodes, section.shares(nodes), strict=True)
         ]
-    print_table(
+    return print_table(
         out, _NODES, rows, right=_NODES[1:-1], optional=_LESS_IMPORTANT, parts=places, indent=4
     )
 

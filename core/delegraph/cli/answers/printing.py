@@ -200,8 +200,10 @@ def print_facts(out: Console, facts: Iterable[tuple[str, object]], *, indent: in
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(printable(name), printable(str(value)))
+    shown = [(printable(name), printable(str(value))) for name, value in facts]
+    room = out.width - indent - 2 - max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        table.add_row(name, "\n".join(wrapped(value, max(room, 1))))
     _print_indented(out, table, indent)
 
 

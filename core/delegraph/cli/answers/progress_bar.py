@@ -28,15 +28,19 @@ def shown_progress() -> Iterator[Progress]:
 
 
 def with_time_left(progress: Progress) -> Progress:
-    """Return a progress function that also prints the remaining time if there is no bar."""
+    """Return a progress function that also prints the remaining time if there is no bar.
+
+    The time before the work goes on for the first time does not count.
+    """
     if sys.stderr.isatty():
         return progress
     begin = time.monotonic()
     first: float | None = None
 
     def tell(what: str, done: float, total: float | None) -> None:
-        nonlocal first
-        first = done if first is None else first
+        nonlocal first, begin
+        if first is None or done == first:
+            first, begin = done, time.monotonic()
         if total is not None and done > first:
             left = (time.monotonic() - begin) / (done - first) * (total - done)
             what = f"{what}, {_rough_duration(left)} left"

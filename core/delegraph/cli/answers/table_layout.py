@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
 
@@ -108,11 +108,13 @@ class Column:
 def wrapped(text: str, width: int, later: str = "") -> list[str]:
     """Return a sentence in lines of a width; a number and its unit stay in one line.
 
-    A word that is longer than the width has a line of its own. *later* are the blanks before each
-    line but the first.
+    A word that is longer than the width begins a line; a path is broken after a ``/``. *later* are
+    the blanks before each line but the first.
 
     >>> wrapped("it takes 1.5 MB", 12)
     ['it takes', '1.5 MB']
+    >>> wrapped("/models/speech/small.tflite", 20)
+    ['/models/speech/', 'small.tflite']
     """
     if len(text) <= width:
         return [text]
@@ -123,7 +125,16 @@ def wrapped(text: str, width: int, later: str = "") -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return [line.replace(_NO_BREAK, " ") for line in lines]
+    whole = (line.replace(_NO_BREAK, " ") for line in lines)
+    return [part for line in whole for part in _broken(line, width, later)]
+
+
+def _broken(line: str, width: int, later: str) -> Iterator[str]:
+    """Yield *line* in parts of a width that end with a ``/``; a longer part stays whole."""
+    while len(line) > width and (end := line.rfind("/", len(later) + 1, width) + 1):
+        yield line[:end]
+        line = later + line[end:]
+    yield line
 
 
 def joined_units(text: str) -> str:

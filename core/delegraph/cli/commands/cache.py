@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from delegraph.delegation.cache_entries import CacheEntry
+    from delegraph.delegation.placement import Placement
     from delegraph.tools.cache_warming import WarmedModel
     from delegraph.tools.setup import Setup
 
@@ -208,6 +209,7 @@ def warm(
     and number of threads. If the cache cannot be written, or a MODEL cannot be prepared, the exit
     code says so.
     """
+    from delegraph.delegation.configuration import cache_folder
     from delegraph.errors import DelegraphError
     from delegraph.tools.cache_warming import WarmedModel, allocate, require_writable_cache
     from delegraph.tools.cache_warming import warm as warmed
@@ -227,7 +229,7 @@ def warm(
             found.append(WarmedModel(model, error=in_words(error)))
             errors.append(error)
     if as_json:
-        print_json({"models": [each.to_json() for each in found]})
+        print_json({"folder": str(cache_folder()), "models": [each.to_json() for each in found]})
     else:
         _print_warmed(found)
     if len(models) == 1 and errors:
@@ -242,7 +244,10 @@ def warm(
 
 
 def _print_warmed(found: Sequence[WarmedModel]) -> None:
-    """Print a row for each model that was prepared, and why a model keeps nothing."""
+    """Print a row for each model that was prepared, and the placement if it explains the state.
+
+    It does if the model keeps nothing, or if a delegate that the user named takes no node.
+    """
     from delegraph.tools.cache_warming import KEEPS_NOTHING
 
     prepared = [each for each in found if each.seconds]
@@ -272,6 +277,8 @@ def _print_warmed(found: Sequence[WarmedModel]) -> None:
     for path, m in zip(shown, prepared, strict=True):
         if m.state == KEEPS_NOTHING:
             print_paragraph(out, f"{path}: no delegate keeps anything: {m.placement}")
+        elif m.delegates_without_nodes:
+            print_paragraph(out, f"{path}: {m.placement}")
 
 
 def _shown_paths(paths: Sequence[str], room: int) -> list[str]:
@@ -288,10 +295,10 @@ def _print_folder(out: Console) -> None:
     out.print(str(cache_folder()), style="bold", soft_wrap=True)
 
 
-def _prepare_batches(max_batch_size: int, setup: Setup) -> str:
+def _prepare_batches(max_batch_size: int, setup: Setup) -> Placement:
     """Run the model once for each batch size that a server uses, in each of its signatures.
 
-    The result is the placement in a line.
+    The result is its placement.
     """
     from delegraph.scale.predictor import Predictor
     from delegraph.scale.serving.batches import ServedBatches
@@ -299,7 +306,7 @@ def _prepare_batches(max_batch_size: int, setup: Setup) -> str:
 
     with setup.interpreter() as interpreter:
         signatures = list(interpreter.get_signature_list()) or [None]
-        placement = str(interpreter.placement)
+        placement = interpreter.placement
     for signature in signatures:
         with Predictor(
             setup, signature=signature, max_batch=max_batch_size, on_error="column"

@@ -362,6 +362,10 @@ def _print_inside(model: str, compiled: CompiledModel, delegates: Sequence[str])
             ],
             right=("nodes", "blob"),
         )
+        notes = compiled.explanation.placement.notes
+        for name in dict.fromkeys(found.delegate for found in compiled.partitions):
+            if name in notes:
+                print_paragraph(out, f"{name}: {notes[name]}")
     if any(kept.entries for kept in compiled.kept):
         time = f"{compiled.seconds:.1f} s"
         out.print(f"  prepared in {time}: {length}")

@@ -315,8 +315,9 @@ def _print(out: Console, request: PredictRequest, result: JobResult, source: Sou
     print_paragraph(out, f"{_rows(result.rows)}{resumed}: {good}; {written}", indent=0)
     if result.resumed < result.rows:
         how = {"rows": "one by one", "pad": "together, filled up"}.get(result.batching, "together")
-        rate = f"{rate_text(result.rate)} rows a second in {result.seconds:.1f} s"
-        print_paragraph(out, f"{rate}, {_processes(result.processes)}, rows {how}")
+        times = f"{result.seconds:.1f} s, of them {result.start_seconds:.1f} s to start"
+        rate = f"{rate_text(result.rate)} rows a second then"
+        print_paragraph(out, f"{times}; {rate}, {_processes(result.processes)}, rows {how}")
     print_paragraph(out, result.placement)
     if source.preparation:
         print_paragraph(out, f"Preprocessing: {source.preparation}")

@@ -11,6 +11,7 @@ import click
 
 from delegraph.cli.options.kinds import Command, joined, switch_option, with_options_added
 from delegraph.cli.options.output_files import output_option
+from delegraph.errors import printable
 
 if TYPE_CHECKING:
     from delegraph.tools.profiling.recording import Recording
@@ -50,22 +51,27 @@ class ProfileRequest:
             UsageError: a file cannot be written.
         """
         from delegraph.tools.profiling.chrome_trace import write_chrome_trace
-        from delegraph.tools.profiling.node_files import write_node_files
+        from delegraph.tools.profiling.node_files import LATENCY, write_node_files
         from delegraph.tools.profiling.op_profile import profile_of
         from delegraph.tools.profiling.speedscope import write_speedscope
 
         def write_csv(path: str, found: Recording) -> None:
             profile = profile_of(found)
             if not profile.sections:
-                click.echo(f"note: {path} is not written: no node tells its time", err=True)
+                _note_no_times(Path(path))
                 return
             Path(path).write_text(profile.to_csv(), encoding="utf-8")
+
+        def write_nodes(path: str, found: Recording) -> None:
+            times = Path(path, LATENCY)
+            if times not in write_node_files(path, found):
+                _note_no_times(times)
 
         writers: list[tuple[str, str | None, Callable[[str, Recording], object]]] = [
             ("--op-profile-csv", self.op_profile_csv, write_csv),
             ("--trace", self.trace, write_chrome_trace),
             ("--speedscope", self.speedscope, write_speedscope),
-            ("--node-data", self.node_data, write_node_files),
+            ("--node-data", self.node_data, write_nodes),
         ]
         for option, path, write in writers:
             if path is None:
@@ -75,6 +81,11 @@ class ProfileRequest:
             except OSError as error:
                 reason = error.strerror or error
                 raise click.UsageError(f"{option} {path!r}: {reason}") from error
+
+
+def _note_no_times(path: Path) -> None:
+    """Print why the file *path* with the times of nodes is not written."""
+    click.echo(f"note: {printable(str(path))} is not written: no node tells its time", err=True)
 
 
 def op_profile_options(command: Command) -> Command:

@@ -16,7 +16,10 @@ LATENCY, DELEGATE, REJECTION = "latency_us.json", "delegate.json", "rejection.js
 
 
 def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> list[Path]:
-    """Write the node data of a recording into a folder, which is created; return the paths."""
+    """Write the node data of a recording into a folder, which is created; return the paths.
+
+    Without a time of any node, there is no file of times.
+    """
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     placement = recording.placement
@@ -25,6 +28,8 @@ def write_node_files(folder: str | os.PathLike[str], recording: Recording) -> li
         DELEGATE: delegate_data(placement),
         REJECTION: rejection_data(placement),
     }
+    if not data[LATENCY].values:
+        del data[LATENCY]
     for name, values in data.items():
         values.write(path / name, recording.model)
     return [path / name for name in data]

@@ -43,6 +43,9 @@ class MappedNodes(SimpleDelegateInterface):
     def name(self) -> str:
         return "edgetpu"
 
+    def note(self) -> str:
+        return "for a simulated device; a real Edge TPU cannot run the file"
+
     def initialize(self, context: DelegateContext) -> None:
         nodes = context.get_execution_plan()
         mapping = map_subgraph(subgraph_of(context), NEWEST_RUNTIME)
@@ -59,10 +62,18 @@ class MappedNodes(SimpleDelegateInterface):
 
 
 def _rejection(reason: Reason) -> Rejection:
-    """Return *reason* as a rejection; it is the same for all nodes with unsupported types."""
-    if reason.status is Status.DATA_TYPE:
-        return Rejection(reason.rule, f"tensors {reason.expected}: {reason.remedy}")
+    """Return *reason* as a rejection; about types and shapes it names no tensor.
+
+    So the nodes that break one of these rules are listed together, with the remedy.
+    """
+    subject = "shapes" if reason.rule == "fixed-shape" else _SUBJECTS.get(reason.status)
+    if subject is not None:
+        return Rejection(reason.rule, f"{subject} {reason.expected}: {reason.remedy}")
     return Rejection(reason.rule, str(reason))
+
+
+_SUBJECTS = {Status.DATA_TYPE: "tensors", Status.RANK: "of shapes,"}
+"""Mapping from a status to the subject of the limit, for tensors of any operator."""
 
 
 def subgraph_of(context: DelegateContext) -> SubgraphSpec:

@@ -70,7 +70,8 @@ def _broken_by_activation(what: str, tensor: TensorSpec) -> Iterator[Reason]:
             "rank",
             f"{what} has the shape {list(tensor.shape)}",
             "only the 3 innermost dimensions may exceed 1",
-            f"make the first {len(outer)} dimension{'s' * (len(outer) != 1)} 1 (no batches)",
+            f"make the first {'dimension' if len(outer) == 1 else f'{len(outer)} dimensions'} 1 "
+            "(no batches)",
             Status.RANK,
         )
 
