@@ -13,11 +13,8 @@ from click.core import ParameterSource
 from delegraph.cli.answers.printing import console, heading, print_json, print_paragraph
 from delegraph.cli.answers.progress_bar import shown_progress, with_time_left
 from delegraph.cli.failure import CheckFailed
-from delegraph.cli.options.arguments import (
-    diagnosis_options,
-    json_option,
-    with_options_added,
-)
+from delegraph.cli.options.arguments import diagnosis_options, json_option
+from delegraph.cli.options.kinds import with_options_added
 from delegraph.cli.options.output_files import OutputFile
 from delegraph.cli.options.pictures import NAMES as PICTURE_OPTIONS
 from delegraph.cli.options.pictures import picture_options

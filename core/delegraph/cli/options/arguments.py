@@ -22,7 +22,6 @@ from delegraph.cli.options.kinds import (
     seconds_option,
     switch_option,
 )
-from delegraph.cli.options.kinds import with_options_added as with_options_added
 
 TRACEBACK = "--traceback"
 JSON = "--json"
