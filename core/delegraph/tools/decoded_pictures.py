@@ -54,7 +54,7 @@ def open_picture(path: str, *, upright: bool = True) -> Image:
 
 
 def blank_picture() -> Image:
-    """Return a small black picture."""
+    """Return a black picture of 8 x 8 pixels, on which options are tried before files are read."""
     require_pillow("a folder of pictures")
     from PIL import Image
 

@@ -175,9 +175,13 @@ def _mixed(
     details: Details,
     note: Callable[[str], object],
 ) -> NDArray[np.float32]:
-    """Return *samples* with the wanted number of *channels*; several are averaged to one.
+    """Return *samples* with the number of *channels* that the input takes.
 
-    *note* is called with a description of the change.
+    Several channels are averaged to one; no other change is possible. *note* is called with a
+    description of it. The file's *path* and the input's *details* are for the error.
+
+    Raises:
+        ArgumentError: the input takes several channels, and the sound has another number.
     """
     have = samples.shape[1]
     if have == channels:

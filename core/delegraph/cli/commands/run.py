@@ -288,7 +288,11 @@ def _summary(
     details: Details,
     array: NDArray[Any],
 ) -> OutputSummary:
-    """Return the summary of an output, with labels and threshold of the user or the metadata."""
+    """Return the summary of an output: its range, and its best classes if it has scores.
+
+    Labels and the least score that is shown are the user's, else those in the metadata. An output
+    in *findings*, such as boxes, is summarized without classes.
+    """
     from delegraph.tools.model_outputs import summarize
 
     if int(details["index"]) in findings.tensors:

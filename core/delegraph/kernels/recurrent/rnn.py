@@ -238,7 +238,13 @@ class Steps:
 
     @classmethod
     def of(cls, tensor: Tensor, shape: tuple[int, ...], strides: tuple[int, int]) -> Steps:
-        """Return a view of *tensor* with *shape* and *strides*, which must lie inside the tensor.
+        """Return *tensor* as time steps: a view of three axes, in the tensor's memory.
+
+        Args:
+            tensor: the sequence, float32.
+            shape: shape of the view.
+            strides: number of elements between neighbouring indices of the first and second axis;
+                those of the third axis are neighbours in memory.
 
         Raises:
             OperatorError: the view would reach beyond the tensor.

@@ -142,8 +142,12 @@ class _Queue:
 def _positions(records: Sequence[ByteRecord], sizes: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return, for each tensor, the index of its positional maximum; 0 is that of the largest.
 
-    The index is the last k for which the k-th positional maximum is at least as large as the
-    tensor.
+    The k-th positional maximum is the size of the k-th largest tensor in use at a task, at the task
+    where it is greatest. The index is the last k for which it is at least as large as the tensor.
+
+    Args:
+        records: sizes and uses of the tensors.
+        sizes: sizes of the same tensors.
     """
     return np.searchsorted(-positional_maximums(records), -sizes, "right") - 1
 

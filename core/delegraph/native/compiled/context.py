@@ -29,7 +29,7 @@ class Owner(Protocol):
     """Address of the ``TfLiteDelegate``."""
 
     def name(self) -> str:
-        """Return the name for logs."""
+        """Return the name of the delegate or operator, for logs."""
 
     def native_context(self, context: DelegateContext) -> NativeContext:
         """Return the native context of another subgraph, created once per subgraph."""

@@ -39,7 +39,10 @@ def most_threads(
 
 
 def applied_delegates(setup: Setup, interpreter: AnyInterpreter) -> Sequence[Delegate]:
-    """Return the applied delegates that are Python objects; those of *setup* are objects."""
+    """Return the delegates that *interpreter* applies, as objects.
+
+    LiteRT's interpreters do not tell them, so these have those of *setup*, which are objects.
+    """
     session: Any = getattr(interpreter, "session", None)  # of Delegraph's own runtime
     applied: Any = setup.delegates or [] if session is None else session.delegates
     return list(applied)

@@ -78,7 +78,10 @@ def _reference_words(setup: Setup, reference: Setup) -> list[str]:
 
 
 def setup_words(setup: Setup) -> list[str]:
-    """Return the command line options of *setup*, without its model and rules."""
+    """Return the command line options of *setup*, without the model and its placement rules.
+
+    Callers add both, since they may be other files than those of the set-up.
+    """
     words: list[str] = []
     for delegate in setup.delegates or ():
         words += ["-d", delegate if isinstance(delegate, str) else f"<{type(delegate).__name__}>"]

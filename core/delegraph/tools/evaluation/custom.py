@@ -133,7 +133,7 @@ class CustomEvaluation:
 
     Attributes:
         metric: name of the metric.
-        answers: the metric's record of every row, with times.
+        answers: what the metric recorded for each sample of the data, with the time of each run.
         figures: for each set-up, a mapping from a figure's name to its value.
         drops: for each set-up except the first, a mapping from a figure's name to its drop.
     """

@@ -96,7 +96,10 @@ def _indices(subgraph: SubgraphSpec, nodes: Iterable[int | str]) -> set[int]:
 
 
 class _Rewriting:
-    """Collects the records of the new model."""
+    """Makes a copy of a model in which builtin operators of its first subgraph are TensorFlow's.
+
+    It collects the copy's operator codes, buffers, tensors and operators.
+    """
 
     def __init__(self, record: tables.Model, subgraph: SubgraphSpec, wanted: set[int] | None):
         self._record = record

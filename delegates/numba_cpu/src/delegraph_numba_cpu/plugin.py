@@ -72,7 +72,11 @@ def advice() -> list[tuple[str, str]]:
 
 
 def cache_versions() -> dict[str, list[str]]:
-    """Return the versions of programs, digests and compiled kernels that this installation uses."""
+    """Return the versions of cache files that this installation uses, by the name of their cache.
+
+    The caches hold kept programs, digests of sources, and compiled kernels. Files of other versions
+    are stale.
+    """
     from delegraph_numba_cpu.codegen.cpu_levels import LEVELS
     from delegraph_numba_cpu.kept import keys
 

@@ -78,11 +78,11 @@ class Pool:
     Any number of threads may call :meth:`run` at once. Only one caller at a time has the workers,
     and the more callers there are, the fewer workers it gets. Callers and workers together do not
     exceed the processor's cores. Only a single caller may request more, up to one thread for each
-    logical processor. Runs of a few microseconds do not count.
+    logical processor. A run of a few microseconds takes no workers, and is not counted as a caller.
 
     Attributes:
         most_threads: largest number of threads for a run. With more threads than processors, all
-            would wait at each row for a thread that has no processor.
+            would wait after each kernel call for a thread that has no processor.
     """
 
     def __init__(self) -> None:

@@ -343,7 +343,10 @@ def _index(memory: Memory) -> int:
 
 
 def _border(row: Row) -> set[int]:
-    """Return the indices of the host tensors that a kernel call reads or writes."""
+    """Return the indices of the subgraph's tensors whose memory a kernel call reads or writes.
+
+    -1 stands for memory of the program's own.
+    """
     return {_index(memory) for memory in row.memories}
 
 

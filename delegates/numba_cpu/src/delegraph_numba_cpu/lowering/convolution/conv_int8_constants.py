@@ -164,7 +164,7 @@ class Product:
         return not bool((self._rounds_exactly | (factor == 0)).all())
 
     def rejection(self) -> Rejection | None:
-        """Reason why kernels could not compute the exact integers; None if they compute them."""
+        """Reason why float64 arithmetic could round an output wrongly; None if it cannot."""
         if not self._needs_care:
             return None
         factor, _, _bias = self.factors
