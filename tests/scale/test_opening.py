@@ -175,7 +175,8 @@ def test_an_input_without_column_is_told_with_the_columns(name: str, tmp_path: P
     ("text", "advice"),
     [
         ("id,v\na,1\n", "; inputs={x: v} takes the only one that fits"),
-        ("id,v\n1,0.5\n", "; inputs={x: v} takes the only one that fits"),
+        ("id,v\n1,0.5\n", "; inputs={x: v} takes the only one of real numbers"),
+        ("0.5,7\n0.25,8\n", "; the first line has numbers in place of names"),
         ("id,v\n1,2\n", " names another"),
         ("id,v\n0.5,0.1\n", " names another"),
         ("id,v\n", " names another"),
@@ -186,6 +187,23 @@ def test_the_only_column_that_fits_is_told(text: str, advice: str, tmp_path: Pat
     (tmp_path / "data.csv").write_text(text)
     with pytest.raises(ArgumentError, match=f"{advice}$"):
         open_source(str(tmp_path / "data.csv"), inputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("data.csv", "x\n9007199254740993\n1.0\n"),
+        ("data.jsonl", '{"x": 9007199254740993}\n{"x": 1.0}\n'),
+    ],
+)
+def test_large_integers_stay_exact_beside_a_real_number(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    details = {**INPUTS["image"], "dtype": np.int64, "shape": np.int32([1]), "name": "x"}
+    details |= {"shape_signature": np.int32([1]), "quantization": (0.0, 0)}
+    (tmp_path / name).write_text(text)
+    found = open_source(str(tmp_path / name), {"x": details}).read(0, 2).given["x"]
+    assert found.reshape(-1).tolist() == [9007199254740993, 1]
 
 
 @pytest.mark.parametrize("name", ["data.npz", "data.jsonl", "data.parquet"])

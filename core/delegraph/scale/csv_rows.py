@@ -35,6 +35,9 @@ _DELIMITERS = ",;\t"
 _REAL = re.compile(r"\d[.eE]|[.]\d")
 """Pattern of a part of each text of a real number; texts of integers have none."""
 
+_INTEGER = re.compile(r"\s*[-+]?\d+\s*")
+"""Pattern of the text of an integer."""
+
 _CODE = re.compile(r"[+]|-?0\d")
 """Beginning of texts that would change if they were read as numbers, such as ``007``."""
 
@@ -87,7 +90,7 @@ class CsvRows(Table):
                     self.note = "the first line is a row, as it has numbers in place of names"
                     file.seek(0)
                     reader = _Records(file, self._delimiter)
-                elif all(map(_is_number, self._names)):
+                elif all(map(is_number, self._names)):
                     self.note = "the first line is no row: its numbers are names of columns"
                 self._places = self._found_columns()
                 self._read_all(reader)
@@ -108,7 +111,7 @@ class CsvRows(Table):
         if len(cells) == 1 and cells[0].startswith("["):
             return True
         is_full = len(cells) == np.prod(row_shape(details))
-        return is_full and all(map(_is_number, cells)) and not _are_counted(cells)
+        return is_full and all(map(is_number, cells)) and not _are_counted(cells)
 
     def _found_columns(self) -> dict[str, list[int]]:
         """Return the places of the columns of each input.
@@ -123,7 +126,7 @@ class CsvRows(Table):
         try:
             self.take(names)
         except ArgumentError as error:
-            if not all(map(_is_number, names)) or _are_counted(names):
+            if not all(map(is_number, names)) or _are_counted(names):
                 raise
             raise ArgumentError(f"{error}; the first line has numbers in place of names") from None
         return {name: list(map(names.index, columns)) for name, columns in self.taken.items()}
@@ -213,9 +216,12 @@ class CsvRows(Table):
             raise
 
     def _number(self, name: str, column: str, cell: str) -> float:
-        """Return the number in a cell: real if any cell of the input is, else an integer."""
+        """Return the number in a cell; of a quantized input a real one if any of its cells is."""
+        details = self.inputs[name]
+        are_real = details["quantization"][0] and name not in self.integers
         try:
-            number = int(cell) if name in self.integers else float(cell)
+            is_integer = np.dtype(details["dtype"]).kind in "iu" and not are_real
+            number = int(cell) if is_integer and _INTEGER.fullmatch(cell) else float(cell)
             if math.isinf(number) and "inf" not in cell.lower():
                 raise OverflowError(f"the cell of {column!r} is {cell!r}, which is out of range")
             return number
@@ -301,11 +307,12 @@ def _is_real(cell: str) -> bool:
     [True, True, False, False]
     """
     return _REAL.search(cell) is not None and any(
-        _REAL.search(word) and _is_number(word) for word in re.split(r"[][,\s]+", cell)
+        _REAL.search(word) and is_number(word) for word in re.split(r"[][,\s]+", cell)
     )
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether *cell* is the text of a number."""
     try:
         float(cell)
     except ValueError:

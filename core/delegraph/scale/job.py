@@ -221,7 +221,8 @@ def predict(
             records[number] = record
             told.add(record.rows)
         ordered = [records[number] for number in numbers]
-        is_kept = os.path.exists(path) and all(len(r.bad) == r.rows for r in ordered)
+        are_bad = all(len(r.bad) == r.rows for r in ordered)
+        is_kept = not finished and are_bad and os.path.exists(path)
         if not is_kept and not finished:
             with whole_file(path) as partial:
                 output_format(path).join([folder.piece(number) for number in numbers], partial)

@@ -79,9 +79,13 @@ class JsonRows(Table):
 
     def _find_integers(self) -> None:
         """Find the inputs whose columns have no real number; parse only lines that may have one."""
+        if not self.integers:
+            return
         with open(self.path, "rb") as file:
             for line in file:
-                if self.integers and _REAL.search(line):
+                if not self.integers:
+                    return
+                if _REAL.search(line):
                     with suppress(ValueError):
                         row = self._row(line)
                         self.integers -= {

@@ -10,7 +10,7 @@ import numpy as np
 
 from delegraph.errors import ArgumentError
 from delegraph.graph.metadata import NOTHING_SAID, TensorMetadata
-from delegraph.scale.csv_rows import CsvRows
+from delegraph.scale.csv_rows import CsvRows, is_number
 from delegraph.scale.input_columns import Inputs
 from delegraph.scale.json_lines import JsonRows
 from delegraph.scale.parquet import ParquetRows
@@ -76,5 +76,7 @@ def _only_fit(kind: type[Table], path: str, inputs: Inputs) -> str:
         fitting = [c for c, v in first.items() if v.dtype.kind in "iuf" and v.size == size]
         real = [column for column in fitting if first[column].dtype.kind == "f"]
         [column] = real if len(real) == 1 else fitting
-        return f"; inputs={{{details['name']}: {column}}} takes the only one that fits"
+        kinds = "one that fits" if len(fitting) == 1 else "one of real numbers"
+        if not is_number(column):  # the first row of a file without names
+            return f"; inputs={{{details['name']}: {column}}} takes the only {kinds}"
     return ""

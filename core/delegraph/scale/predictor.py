@@ -370,6 +370,12 @@ class Predictor:
         for name in sorted({*columns} - {*known}):
             text = f"the model has no {kind} {name!r}{did_you_mean(name, known)}; it has "
             raise ArgumentError(text + ", ".join(entry["name"] for entry in details))
+        given: dict[str, str] = {}  # by the names in details
+        for name in columns:
+            if known[name] in given:
+                both = f"{given[known[name]]!r} and {name!r}"
+                raise ArgumentError(f"{both} are the same {kind}; give it once")
+            given[known[name]] = name
         return {known[name]: column for name, column in columns.items()}
 
     def _column_of(self, entry: Details) -> str:

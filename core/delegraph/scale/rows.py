@@ -174,11 +174,12 @@ def as_numbers_of(values: NDArray[Any], details: Details, *, are_integers: bool)
     kind = np.dtype(details["dtype"]).kind
     if values.dtype.kind not in "iuf":
         return values
-    if kind == "f" or (kind in "iu" and not are_integers):
+    is_quantized = bool(details["quantization"][0])
+    if kind == "f" or (kind in "iu" and is_quantized and not are_integers):
         values = values.astype(np.float64)
     if kind == "b" and np.isin(values, (0, 1)).all():
         return values.astype(bool)
-    if kind in "iu" and not details["quantization"][0] and _are_whole(values):
+    if kind in "iu" and not is_quantized and _are_whole(values):
         return _whole_numbers(values)
     return values
 

@@ -222,9 +222,18 @@ def test_an_interrupted_evaluation_says_how_to_go_on(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("delegraph.tools.evaluation.classification.run_task", interrupted)
+    def begun(*_: object, **__: object) -> None:
+        (tmp_path / "result.json.journal").touch()
+        raise KeyboardInterrupt
+
+    run_task = "delegraph.tools.evaluation.classification.run_task"
+    monkeypatch.setattr(run_task, begun)
     done = delegraph(*classification("-o", tmp_path / "result.json"))
     assert (done.code, "kept: the same command goes on\n" in done.err) == (130, True)
+    done = delegraph(*classification("-o", tmp_path / "result.json", "--restart"))
+    assert "kept: the same command without --restart goes on\n" in done.err
+    monkeypatch.setattr(run_task, interrupted)
+    assert "kept" not in delegraph(*classification("-o", tmp_path / "other.json")).err
     assert "kept" not in delegraph(*classification()).err
 
 

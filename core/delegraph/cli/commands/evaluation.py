@@ -129,8 +129,9 @@ class Evaluation:
             with shown_progress() as progress:
                 result = evaluate(progress)
         except KeyboardInterrupt:
-            if self.journal is not None:
-                click.echo("finished samples are kept: the same command goes on", err=True)
+            if self.journal is not None and os.path.exists(self.journal):
+                how = " without --restart" * self.restart
+                click.echo(f"finished samples are kept: the same command{how} goes on", err=True)
             raise
         if self.output is not None and self.journal is not None:
             write_result(self.output, result.to_json(), "--output")

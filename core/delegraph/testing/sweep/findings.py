@@ -19,8 +19,11 @@ from delegraph.testing.sweep.sweep_case import SweepCase, named_arrays
 _LINE = re.compile(r":\d+( in |$)")
 """Pattern of a place that names a line, which is in the code of a delegate's author."""
 
-_NUMBERS = re.compile(r"s?[\d.,()\[\] -]+")
-"""Pattern of numbers in a text with what is around them, and of a plural before them."""
+_NUMBERS = re.compile(r"^\d+|s?(?=\W)[\d.,()\[\] -]+")
+"""Pattern of numbers in a text with what is around them, and of a plural before them.
+
+Digits of a word, such as ``INT16``, are none.
+"""
 
 KEPT = 40
 """Largest number of case numbers that are kept for a finding."""
@@ -52,7 +55,7 @@ class Finding:
         place, because each repetition takes long.
         """
         fault = self.fault
-        if _LINE.search(fault.where):
+        if fault.kind != "crash" and _LINE.search(fault.where):  # crashes at a line may differ
             return fault.kind, fault.where, _NUMBERS.sub(" ", fault.detail)
         is_placed_hang = fault.kind == "hang" and bool(fault.where)
         nodes = () if is_placed_hang else nodes_of(self.case.content)

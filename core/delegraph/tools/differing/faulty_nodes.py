@@ -219,6 +219,9 @@ def bisect(
         most = _most_faults(cause, most_culprits)
         is_plain = (reference.runtime, reference.delegates) == (setup.runtime, ("none",))
         result = search(sorted(by_key), probes, most_faults=most, found=keep)
+        if not result.is_interrupted:
+            for fault in result.faults[len(files) :]:  # without probes for its baseline
+                keep(fault)
         bisection = Bisection(
             setup,
             reference,
@@ -326,8 +329,8 @@ def _cause(process: Worker, probes: Probes, nodes: Nodes) -> Mapping[str, Any] |
 
 
 def _most_faults(cause: Mapping[str, Any] | None, most: int) -> int:
-    """Number of faults to search: few if each node is right alone, else *most*."""
-    return most if cause is None else _FAULTS_OF_ROUNDINGS.get(cause["kind"], most)
+    """Number of faults to search: at most *most*, and few if each node is right alone."""
+    return most if cause is None else min(most, _FAULTS_OF_ROUNDINGS.get(cause["kind"], most))
 
 
 def _remarks(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 
 from delegraph.errors import ArgumentError
@@ -37,7 +36,8 @@ def labelled_pictures(
             has a number of the denylist, or no picture remains.
     """
     (names, others), words = picture_names(folder), read_words(truth)
-    by_name = {row[0]: row[1].strip() for row in csv.reader(words) if len(row) == 2}
+    rows = (word.partition(",") for word in words)
+    by_name = {name.strip('" '): label.strip('" ') for name, _, label in rows}
     if by_name.keys() >= set(names):
         words = [by_name[name] for name in names]
     besides = f", besides {plural(len(others), 'other file')}" if others else ""

@@ -35,17 +35,23 @@ def non_max_suppression(node: FlexNode) -> Step:
     The overlap threshold is an attribute.
     """
     threshold = np.float32(node.float("iou_threshold", 0.5))
-    return lambda boxes, scores, most: kept(boxes, scores, most, threshold)
+    return lambda boxes, scores, most: kept(boxes, scores, most, threshold, None)
 
 
 @step_of("NonMaxSuppressionV2", types=_TYPES)
-@step_of("NonMaxSuppressionV3", types=_TYPES)
-def kept(
-    boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any = None
+def non_max_suppression_v2(
+    boxes: Floats, scores: Floats, most: Any, threshold: Any
 ) -> NDArray[np.int32]:
+    """Return the indices of the selected boxes, best first."""
+    return kept(boxes, scores, most, threshold, None)
+
+
+@step_of("NonMaxSuppressionV3", types=_TYPES)
+def kept(boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any) -> NDArray[np.int32]:
     """Return the indices of the selected boxes, best first.
 
-    *threshold* is that of overlaps. Only boxes with scores above *least* are selected.
+    *threshold* is that of overlaps. Only boxes with scores above *least* are selected; None selects
+    boxes of any score.
     """
     limit = _check(boxes, scores, most, threshold, least)
     threshold = scores.dtype.type(threshold)
@@ -60,9 +66,11 @@ def non_max_suppression_v4(node: FlexNode) -> Step:
     """
     is_padded = node.bool("pad_to_max_output_size", False)
 
-    def run(*inputs: Any) -> list[NDArray[Any]]:
-        found = kept(*inputs)
-        padded = _padded(found, int(inputs[2])) if is_padded else found
+    def run(
+        boxes: Floats, scores: Floats, most: Any, threshold: Any, least: Any
+    ) -> list[NDArray[Any]]:
+        found = kept(boxes, scores, most, threshold, least)
+        padded = _padded(found, int(most)) if is_padded else found
         return [padded, np.array(len(found), np.int32)]
 
     return run

@@ -194,7 +194,6 @@ def matrix_band_part(node: FlexNode) -> Step:
 
     The band lies around the main diagonal.
     """
-    zero = zeros((), node.type("T").dtype)
 
     def run(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
         check_matrices(x)
@@ -203,7 +202,7 @@ def matrix_band_part(node: FlexNode) -> Step:
         if low > rows or high > columns:
             raise ValueError(f"a band of {low} below and {high} above in {rows} x {columns}")
         keep = _inside_band(rows, columns, low, high)
-        return np.where(keep, x, zero)
+        return np.where(keep, x, zeros((), x.dtype))
 
     return run
 

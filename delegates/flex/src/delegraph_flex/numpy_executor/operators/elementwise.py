@@ -104,8 +104,8 @@ def functions_of_one(steps: Mapping[str, Step], types: Collection[DataType]) -> 
 
 functions_of_one(
     {
-        "Inv": np.divide,
-        "Reciprocal": np.divide,
+        "Inv": lambda one, x: np.divide(one, x),
+        "Reciprocal": lambda one, x: np.divide(one, x),
         "Rsqrt": lambda one, x: one / np.sqrt(x),
     },
     FLOATS | COMPLEX,
