@@ -179,6 +179,17 @@ def test_a_finished_job_computes_nothing_again(tmp_path: Path) -> None:
         assert output.read_text().startswith("row,y,error")
 
 
+def test_a_finished_job_of_bad_rows_alone_is_told_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"x": "one"}\n')
+    with Predictor(MODELS / "sines.tflite", on_error="column") as predictor:
+        source = open_source(str(tmp_path / "x.jsonl"), predictor.input_columns())
+        first, again = (
+            predict(predictor, source, tmp_path / "y.jsonl", processes=1, resume=resume)
+            for resume in (False, True)
+        )
+    assert (first.written, again.written, again.resumed) == (1, 1, 1)
+
+
 @posix
 def test_rows_that_end_their_process_are_marked_and_told(moody: Setup, tmp_path: Path) -> None:
     path = data(tmp_path, np.array([1, 66, 3, 88]))

@@ -285,6 +285,13 @@ def test_inputs_and_outputs_have_the_names_of_their_tensors_too(tmp_path: Path) 
         assert list(batch) == ["a", "b" if "outputs" in given else "y"]
 
 
+def test_two_names_of_one_output_are_an_error(tmp_path: Path) -> None:
+    model = saved(tmp_path, two_signatures())
+    predictor = Predictor(model, signature="wave", outputs={"y": "a", "out": "b"})
+    with pytest.raises(ArgumentError, match="of y, out, two are names of the same output"):
+        predictor({"x": np.zeros((3, 1), np.float32)})
+
+
 def test_a_missing_row_stays_none() -> None:
     predictor = Predictor(MODELS / "sines.tflite", on_error="column")
     found = predictor({"x": [[0.0], None, [2.0]]})  # type: ignore[dict-item]

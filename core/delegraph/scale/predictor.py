@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from delegraph.errors import ArgumentError, did_you_mean
+from delegraph.errors import ArgumentError
 from delegraph.graph.model import Model
 from delegraph.locks import Lock
 from delegraph.runtime.arguments import suggesting_keywords
@@ -49,7 +49,7 @@ from delegraph.scale.rows import (
 from delegraph.tools.evaluation.identity import setup_identity, versions
 from delegraph.tools.model_call import Details
 from delegraph.tools.setup import Setup
-from delegraph.tools.tensor_names import names_by_any_name, with_tensor_names
+from delegraph.tools.tensor_names import by_own_names, names_by_any_name, with_tensor_names
 
 _Value = TypeVar("_Value")
 
@@ -367,16 +367,7 @@ class Predictor:
         if not columns:
             return {}
         known = names_by_any_name(details, self._computer.model(), self.signature)
-        for name in sorted({*columns} - {*known}):
-            text = f"the model has no {kind} {name!r}{did_you_mean(name, known)}; it has "
-            raise ArgumentError(text + ", ".join(entry["name"] for entry in details))
-        given: dict[str, str] = {}  # by the names in details
-        for name in columns:
-            if known[name] in given:
-                both = f"{given[known[name]]!r} and {name!r}"
-                raise ArgumentError(f"{both} are the same {kind}; give it once")
-            given[known[name]] = name
-        return {known[name]: column for name, column in columns.items()}
+        return by_own_names(kind, columns, known)
 
     def _column_of(self, entry: Details) -> str:
         return str(self._inputs.get(entry["name"], entry["name"]))

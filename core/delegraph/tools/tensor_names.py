@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from delegraph.errors import ArgumentError, did_you_mean
 from delegraph.graph.metadata import ModelMetadata
 from delegraph.graph.model import Model, Signature, SubgraphSpec
 from delegraph.tools.called_inputs import called_metadata
@@ -133,6 +134,26 @@ def names_by_any_name(
     names = {str(entry["tensor_name"]): str(entry["name"]) for entry in entries}
     names |= {called_name(entry): entry["name"] for entry in entries}
     return names | {entry["name"]: entry["name"] for entry in entries}
+
+
+def by_own_names(kind: str, given: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Return *given*, a mapping from any names of tensors, by the names in the details.
+
+    Args:
+        kind: ``"input"`` or ``"output"``, for messages.
+        given: mapping from a name of each tensor to a column.
+        known: mapping of :func:`names_by_any_name`.
+
+    Raises:
+        ArgumentError: a name is unknown, or two are names of the same tensor.
+    """
+    for name in sorted({*given} - {*known}):
+        text = f"the model has no {kind} {name!r}{did_you_mean(name, known)}; it has "
+        raise ArgumentError(text + ", ".join(dict.fromkeys(known.values())))
+    found = {known[name]: column for name, column in given.items()}
+    if len(found) < len(given):
+        raise ArgumentError(f"of {', '.join(given)}, two are names of the same {kind}")
+    return found
 
 
 def _of_signatures(

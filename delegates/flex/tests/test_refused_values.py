@@ -193,6 +193,14 @@ def test_timestamp_is_the_time_now() -> None:
     assert before <= now <= time.time()
 
 
+@pytest.mark.parametrize("op", ["Inv", "Reciprocal"])
+def test_a_second_input_is_no_place_for_the_result(op: str) -> None:
+    given = X.copy()
+    with pytest.raises(TypeError, match="positional arguments"):
+        run(op, X, given, out=(), T=F32)
+    assert (given == X).all()
+
+
 def test_operators_leave_their_inputs_as_they_are() -> None:
     executor = NumpyExecutor()
     for name, case in list(flex_cases.all_cases()):
