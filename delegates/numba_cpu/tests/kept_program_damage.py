@@ -80,7 +80,7 @@ class Start:
     kernel: NumbaCpuKernel
 
     def host(self, memory: WorkingMemory) -> Host:
-        """Return what a program of the partition may touch, with this working memory."""
+        """Return the tensors, library and working memory that a program of the partition uses."""
         params = self.kernel.params
         border = (*params.input_tensors, *params.output_tensors)
         nodes, outputs = params.nodes_to_replace, params.output_tensors

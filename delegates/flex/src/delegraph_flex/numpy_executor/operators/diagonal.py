@@ -188,23 +188,16 @@ def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> 
     return rows, columns
 
 
-@operator("MatrixBandPart")
-def matrix_band_part(node: FlexNode) -> Step:
-    """Return a function that sets elements of matrices to zero outside a band.
-
-    The band lies around the main diagonal.
-    """
-
-    def run(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
-        check_matrices(x)
-        rows, columns = x.shape[-2:]
-        low, high = scalar(lower, "num_lower"), scalar(upper, "num_upper")
-        if low > rows or high > columns:
-            raise ValueError(f"a band of {low} below and {high} above in {rows} x {columns}")
-        keep = _inside_band(rows, columns, low, high)
-        return np.where(keep, x, zeros((), x.dtype))
-
-    return run
+@step_of("MatrixBandPart")
+def matrix_band_part(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
+    """Return matrices with zeros outside a band, which lies around the main diagonal."""
+    check_matrices(x)
+    rows, columns = x.shape[-2:]
+    low, high = scalar(lower, "num_lower"), scalar(upper, "num_upper")
+    if low > rows or high > columns:
+        raise ValueError(f"a band of {low} below and {high} above in {rows} x {columns}")
+    keep = _inside_band(rows, columns, low, high)
+    return np.where(keep, x, zeros((), x.dtype))
 
 
 @lru_cache(maxsize=16)
