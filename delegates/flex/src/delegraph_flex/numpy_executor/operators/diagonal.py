@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from delegraph_flex.data_types import zeros
+from delegraph_flex.data_types import DataType, zeros
 from delegraph_flex.executor import Step
 from delegraph_flex.flex_node import FlexNode
 from delegraph_flex.memory import require
@@ -188,7 +188,7 @@ def _matrix_size(longest: int, low: int, high: int, rows: int, columns: int) -> 
     return rows, columns
 
 
-@step_of("MatrixBandPart")
+@step_of("MatrixBandPart", types=frozenset(DataType))
 def matrix_band_part(x: NDArray[Any], lower: NDArray[Any], upper: NDArray[Any]) -> NDArray[Any]:
     """Return matrices with zeros outside a band, which lies around the main diagonal."""
     check_matrices(x)
